@@ -71,6 +71,20 @@ const (
 	// of its snapshots succeeds, and retention.minVerified does not keep the snapshot. Nothing else
 	// depends on it.
 	AnnotationVerifyFailed = Prefix + "verify-failed"
+
+	// AnnotationRollback is the record of a rollback by the kubectl plugin, on the
+	// PersistentVolume whose data came under the name of a PVC: the manifest of the PVC before, the
+	// replicas of its workload, the old PersistentVolume, and the reclaim policies. The plugin
+	// writes it, and finds by it what an interrupted rollback has still to do.
+	AnnotationRollback = Prefix + "rollback"
+
+	// AnnotationRollbackOf is the UID of the PVC that is rolled back, on what a rollback by the
+	// kubectl plugin creates.
+	AnnotationRollbackOf = Prefix + "rollback-of"
+
+	// AnnotationHoldBeforeRollback is the hold of a VolumeSnapshot before a rollback by the kubectl
+	// plugin held it, and empty if there was none. It is removed with the rollback's hold.
+	AnnotationHoldBeforeRollback = Prefix + "hold-before-rollback"
 )
 
 // Annotations of a VolumeSnapshotClass: what the storage of its driver can take. Of several

@@ -149,7 +149,8 @@ func (r *rollbackRun) readWorkload(ctx context.Context, s *rollback.State) error
 		}
 	}
 	if len(found) != 1 {
-		return fmt.Errorf("there are %d Deployments and StatefulSets %s in namespace %s: name one, such as statefulset/db", len(found), name, r.namespace)
+		return fmt.Errorf("there are %d Deployments and StatefulSets %s in namespace %s: name one, such as statefulset/db",
+			len(found), name, r.namespace)
 	}
 	r.workload, s.Workload = found[0], found[0]
 	return nil
@@ -191,10 +192,14 @@ func (r *rollbackRun) readClaim(
 }
 
 // choose chooses the snapshot that a PVC goes back to.
-func (r *rollbackRun) choose(c *rollback.Claim, found []snapshotv1.VolumeSnapshot, s *rollback.State) (*snapshotv1.VolumeSnapshot, error) {
+func (r *rollbackRun) choose(
+	c *rollback.Claim, found []snapshotv1.VolumeSnapshot, s *rollback.State,
+) (*snapshotv1.VolumeSnapshot, error) {
 	if r.time != "" {
 		// A rollback that is run again must not choose its own safety snapshot.
-		before := slices.DeleteFunc(slices.Clone(c.Snapshots), func(v *snapshotv1.VolumeSnapshot) bool { return rollback.IsSafety(s, v, c.Name) })
+		before := slices.DeleteFunc(slices.Clone(c.Snapshots), func(v *snapshotv1.VolumeSnapshot) bool {
+			return rollback.IsSafety(s, v, c.Name)
+		})
 		return restore.Choose(before, c.Name, r.asOf, s.Now)
 	}
 	i := slices.IndexFunc(found, func(v snapshotv1.VolumeSnapshot) bool { return v.Name == r.snapshot })

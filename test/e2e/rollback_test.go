@@ -228,7 +228,7 @@ func (d *database) expectBack(ctx context.Context, volume gomegatypes.GomegaMatc
 			Expect(v.Annotations).To(HaveKey(v1alpha1.AnnotationHold))
 			Expect(ready(&v)).To(BeTrue())
 		} else {
-			Expect(v.Annotations).NotTo(Or(HaveKey(v1alpha1.AnnotationHold), HaveKey(v1alpha1.Prefix+"hold-before-rollback")))
+			Expect(v.Annotations).NotTo(Or(HaveKey(v1alpha1.AnnotationHold), HaveKey(v1alpha1.AnnotationHoldBeforeRollback)))
 		}
 	}
 	// The schedule goes on with the same series.
@@ -243,7 +243,6 @@ func values(m map[string]string) (all []any) {
 	return all
 }
 
-// Contract: BACK-1, BACK-2.
 var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func() {
 	var plugin string
 	BeforeAll(func(ctx context.Context) {
@@ -255,6 +254,7 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		cluster.Start(ctx)
 	}, NodeTimeout(3*time.Minute))
 
+	// Contract: BACK-1.
 	It("killed after each of its writes, is done by running it again and again, and loses nothing", func(ctx context.Context) {
 		d := newDatabase(ctx, plugin, 2, nil)
 		before := names(cluster.Snapshots(ctx, d.namespace))
@@ -297,6 +297,7 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		Expect(output).To(ContainSubstring("give --yes"))
 	}, NodeTimeout(2*time.Minute))
 
+	// Contract: BACK-1.
 	It("goes back with --undo to the old volumes, once", func(ctx context.Context) {
 		d := newDatabase(ctx, plugin, 2, nil)
 		code, _ := d.run(ctx, "", d.to()...)
@@ -311,6 +312,7 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		d.expectBack(ctx, BeElementOf(values(d.volumes)))
 	}, NodeTimeout(3*time.Minute))
 
+	// Contract: BACK-1.
 	DescribeTable("interrupted, is undone", func(ctx context.Context, method, resource, name string) {
 		d := newDatabase(ctx, plugin, 2, nil)
 		code, output := d.run(ctx, dieAfter(method, resource, name), d.to()...)
@@ -325,11 +327,12 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		Entry("after it has deleted a PVC", http.MethodDelete, "persistentvolumeclaims", "data-db-0", NodeTimeout(2*time.Minute)),
 	)
 
+	// Contract: BACK-2.
 	It("stops when somebody scales up again, and goes on with the PVC that the StatefulSet has created from its template",
 		func(ctx context.Context) {
 			d := newDatabase(ctx, plugin, 1, nil)
 			old := d.claim(ctx, "data-db-0")
-			kubeconfig := afterWrite(func(method, resource, name string) bool {
+			kubeconfig := afterWrite(func(method, _, name string) bool {
 				if method == http.MethodDelete && name == "data-db-0" {
 					Expect(cluster.Client.Patch(ctx, d.set.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":1}}`)),
 						client.FieldOwner("gitops"))).To(Succeed())
@@ -350,12 +353,13 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 			d.expectRolledBack(ctx)
 		}, NodeTimeout(3*time.Minute))
 
+	// Contract: BACK-2.
 	It("stops at a PVC of the name that has another volume, and scales nothing up", func(ctx context.Context) {
 		d := newDatabase(ctx, plugin, 1, nil)
 		old := d.claim(ctx, "data-db-0")
 		foreign := builders.Claim(d.namespace, "data-db-0", nil)
 		foreign.Spec.VolumeName = "elsewhere"
-		kubeconfig := afterWrite(func(method, resource, name string) bool {
+		kubeconfig := afterWrite(func(method, _, name string) bool {
 			if method == http.MethodDelete && name == "data-db-0" {
 				Eventually(func() bool {
 					return apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(old), old))
@@ -459,6 +463,7 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		Expect(get(ctx, s).Status.Problems).To(BeEmpty())
 	}, NodeTimeout(2*time.Minute))
 
+	// Contract: BACK-2.
 	It("refuses a StatefulSet that deletes PVCs when it is scaled, and a user who may not patch volumes", func(ctx context.Context) {
 		d := newDatabase(ctx, plugin, 1, nil)
 		readers := create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "readers-"}, Rules: []rbacv1.PolicyRule{

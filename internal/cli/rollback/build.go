@@ -63,7 +63,7 @@ func shortened(name string) string { return strings.TrimRight(name[:min(len(name
 func (c *Claim) newSafety(s *State) *snapshotv1.VolumeSnapshot {
 	v := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.Namespace, Name: shortened(c.Name) + "-before-" + s.Now.UTC().Format("20060102150405"),
-		Annotations: map[string]string{v1alpha1.AnnotationHold: "the data before a rollback", AnnotationOf: string(c.pvc.UID)},
+		Annotations: map[string]string{v1alpha1.AnnotationHold: "the data before a rollback", v1alpha1.AnnotationRollbackOf: string(c.pvc.UID)},
 	}}
 	if c.Schedule != "" {
 		v.Labels = map[string]string{v1alpha1.LabelSchedule: c.Schedule, v1alpha1.LabelMapKey: string(c.pvc.UID)}
@@ -78,7 +78,7 @@ func (c *Claim) newSafety(s *State) *snapshotv1.VolumeSnapshot {
 // newRestored is the PVC that the snapshot is restored to. No schedule selects it.
 func (c *Claim) newRestored() *corev1.PersistentVolumeClaim {
 	p := c.Manifest.DeepCopy()
-	p.Annotations = map[string]string{v1alpha1.AnnotationExclude: "rollback", AnnotationOf: string(c.pvc.UID)}
+	p.Annotations = map[string]string{v1alpha1.AnnotationExclude: "rollback", v1alpha1.AnnotationRollbackOf: string(c.pvc.UID)}
 	return p
 }
 
@@ -86,7 +86,9 @@ func (c *Claim) newRestored() *corev1.PersistentVolumeClaim {
 // where the old volume can be reached.
 func (c *Claim) newConsumer(s *State) *corev1.Pod {
 	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: c.restored.Name, Annotations: map[string]string{AnnotationOf: string(c.pvc.UID)}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.Namespace, Name: c.restored.Name, Annotations: map[string]string{v1alpha1.AnnotationRollbackOf: string(c.pvc.UID)},
+		},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: ptr.To[int64](3600), TerminationGracePeriodSeconds: ptr.To[int64](0),
 			AutomountServiceAccountToken: ptr.To(false),

@@ -11,6 +11,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 )
 
@@ -138,7 +139,7 @@ func Begun(s *State, name string) bool {
 
 // IsSafety returns whether a snapshot was taken by a rollback of the PVC that has the name, or by one that is unfinished.
 func IsSafety(s *State, v *snapshotv1.VolumeSnapshot, name string) bool {
-	of, ok := v.Annotations[AnnotationOf]
+	of, ok := v.Annotations[v1alpha1.AnnotationRollbackOf]
 	p := s.PVCs[name]
 	return ok && (p != nil && of == string(p.UID) ||
 		slices.ContainsFunc(s.unfinished(), func(r *Record) bool { return of == string(r.Claim.UID) }))

@@ -46,13 +46,13 @@ type Record struct {
 
 // RecordOf returns the record on a volume; nil if there is none.
 func RecordOf(v *corev1.PersistentVolume) (*Record, error) {
-	text, ok := v.Annotations[AnnotationRecord]
+	text, ok := v.Annotations[v1alpha1.AnnotationRollback]
 	if !ok {
 		return nil, nil
 	}
 	r := &Record{}
 	if err := json.Unmarshal([]byte(text), r); err != nil {
-		return nil, fmt.Errorf("PersistentVolume %s has a malformed annotation %s: %w", v.Name, AnnotationRecord, err)
+		return nil, fmt.Errorf("PersistentVolume %s has a malformed annotation %s: %w", v.Name, v1alpha1.AnnotationRollback, err)
 	}
 	return r, nil
 }
@@ -74,14 +74,8 @@ type found struct {
 // find finds how far the rollback of a PVC has come.
 func (c *Claim) find(s *State) error {
 	c.found = found{records: map[string]*Record{}, pvc: s.PVCs[c.Name]}
-	for name, v := range s.Volumes {
-		r, err := RecordOf(v)
-		if err != nil {
-			return err
-		}
-		if r != nil && r.Claim.Namespace == s.Namespace && r.Claim.Name == c.Name {
-			c.records[name] = r
-		}
+	if err := c.readRecords(s); err != nil {
+		return err
 	}
 	c.restored = c.findRestored(s)
 	for _, name := range slices.Sorted(maps.Keys(c.records)) {
@@ -91,8 +85,8 @@ func (c *Claim) find(s *State) error {
 		case r.Undo && c.Target != nil:
 			return fmt.Errorf("PersistentVolumeClaim %s: the undo of an earlier rollback is unfinished: finish it first with --undo", c.Name)
 		case c.Target != nil && r.SnapshotUID != c.Target.UID:
-			return fmt.Errorf("PersistentVolumeClaim %s: its rollback to %s is unfinished: finish it first with --to-snapshot %s, or undo it with --undo",
-				c.Name, r.Snapshot, r.Snapshot)
+			return fmt.Errorf("PersistentVolumeClaim %s: its rollback to %s is unfinished: "+
+				"finish it first with --to-snapshot %s, or undo it with --undo", c.Name, r.Snapshot, r.Snapshot)
 		case c.Target != nil || r.Undo:
 			c.record, c.target = r, s.Volumes[name]
 		default:
@@ -108,6 +102,20 @@ func (c *Claim) find(s *State) error {
 	return c.findUndone(s)
 }
 
+// readRecords reads the records of the PVC.
+func (c *Claim) readRecords(s *State) error {
+	for name, v := range s.Volumes {
+		r, err := RecordOf(v)
+		if err != nil {
+			return err
+		}
+		if r != nil && r.Claim.Namespace == s.Namespace && r.Claim.Name == c.Name {
+			c.records[name] = r
+		}
+	}
+	return nil
+}
+
 // present returns the finished record of the data that the PVC has now, or nil.
 func (c *Claim) present() *Record {
 	if c.pvc == nil {
@@ -121,7 +129,7 @@ func (c *Claim) present() *Record {
 func (c *Claim) findRestored(s *State) *corev1.PersistentVolumeClaim {
 	of := func(uid, snapshot types.UID) *corev1.PersistentVolumeClaim {
 		p := s.PVCs[RestoredName(c.Name, uid, snapshot)]
-		if p != nil && p.Annotations[AnnotationOf] == string(uid) {
+		if p != nil && p.Annotations[v1alpha1.AnnotationRollbackOf] == string(uid) {
 			return p
 		}
 		return nil
@@ -151,7 +159,8 @@ func (c *Claim) findTarget(s *State) error {
 	switch p := c.restored; {
 	case p == nil:
 	case p.Spec.DataSource == nil || p.Spec.DataSource.Name != c.Target.Name:
-		return fmt.Errorf("PersistentVolumeClaim %s: its rollback to another snapshot, with %s, is unfinished: undo it first with --undo", c.Name, p.Name)
+		return fmt.Errorf("PersistentVolumeClaim %s: its rollback to another snapshot, with %s, is unfinished: undo it first with --undo",
+			c.Name, p.Name)
 	case p.Status.Phase == corev1.ClaimBound:
 		c.target = s.Volumes[p.Spec.VolumeName]
 	}
@@ -162,7 +171,7 @@ func (c *Claim) findTarget(s *State) error {
 func (c *Claim) findUndone(s *State) error {
 	begun := c.restored != nil
 	for _, v := range c.Snapshots {
-		_, marked := v.Annotations[AnnotationHoldBefore]
+		_, marked := v.Annotations[v1alpha1.AnnotationHoldBeforeRollback]
 		begun = begun || marked
 	}
 	switch r := c.present(); {
@@ -250,6 +259,15 @@ func (c *Claim) newRecord(s *State) (*Record, error) {
 			r.Volume, r.VolumeReclaimPolicy = v.Name, v.Spec.PersistentVolumeReclaimPolicy
 		}
 	}
+	if r.Claim.Name == "" {
+		return nil, errors.New("the manifest of the PVC is unknown")
+	}
+	c.refresh(s, r)
+	return r, nil
+}
+
+// refresh sets in a record what may change until the old PVC is deleted.
+func (c *Claim) refresh(s *State, r *Record) {
 	if w := s.Workload; w != nil {
 		if r.Workload = w.Name(); w.Replicas > 0 {
 			r.Replicas = w.Replicas
@@ -258,10 +276,6 @@ func (c *Claim) newRecord(s *State) (*Record, error) {
 	if v := c.safety(s); v != nil {
 		r.Safety = v.Name
 	}
-	if r.Claim.Name == "" {
-		return nil, errors.New("the manifest of the PVC is unknown")
-	}
-	return r, nil
 }
 
 // cleaned returns the manifest by which a PVC is created again.

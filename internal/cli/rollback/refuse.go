@@ -44,7 +44,7 @@ func (s *State) refuseWorkload() error {
 	}
 	if set, ok := w.Object.(*appsv1.StatefulSet); ok {
 		policy := set.Spec.PersistentVolumeClaimRetentionPolicy
-		if policy != nil && cmp.Or(policy.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType) != appsv1.RetainPersistentVolumeClaimRetentionPolicyType {
+		if retain := appsv1.RetainPersistentVolumeClaimRetentionPolicyType; policy != nil && cmp.Or(policy.WhenScaled, retain) != retain {
 			return fmt.Errorf("%s deletes its PVCs when it is scaled down: "+
 				"set its spec.persistentVolumeClaimRetentionPolicy.whenScaled to Retain first", w.Name())
 		}
@@ -63,7 +63,7 @@ func scaledBy(o client.Object) string {
 		var fields struct {
 			Spec map[string]any `json:"f:spec"`
 		}
-		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil || entry.Time == nil || entry.Time.Before(&at) {
+		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil || entry.Time == nil || entry.Time.Before(&at) {
 			continue
 		}
 		if _, sets := fields.Spec["f:replicas"]; sets {
@@ -85,6 +85,11 @@ func (c *Claim) refuse(s *State) error {
 	if owner := metav1.GetControllerOf(p); owner != nil && (s.Workload == nil || owner.UID != s.Workload.Object.GetUID()) {
 		return fmt.Errorf("it is controlled by %s %s, which may not accept another one in its place", owner.Kind, owner.Name)
 	}
+	return c.refuseState(p)
+}
+
+// refuseState returns why the rollback of a PVC, as it is now, can't begin or go on.
+func (c *Claim) refuseState(p *corev1.PersistentVolumeClaim) error {
 	begun := c.record != nil || c.base != nil
 	switch {
 	case !begun && p.DeletionTimestamp != nil:

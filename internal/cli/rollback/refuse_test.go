@@ -22,6 +22,8 @@ func controlledBy(kind, name string) []metav1.OwnerReference {
 }
 
 // Every reason to stop is named, and nothing is done.
+//
+// Contract: BACK-2.
 func TestNextRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*State)
@@ -55,14 +57,14 @@ func TestNextRefuses(t *testing.T) {
 			s.Claims[0].Target = &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Name: "gone", UID: "gone"}}
 		}, "VolumeSnapshot gone has been deleted"},
 		"a malformed record": {func(s *State) {
-			s.Volumes[s.PVCs["data-db-0"].Spec.VolumeName].Annotations[AnnotationRecord] = "{"
-		}, "has a malformed annotation " + AnnotationRecord},
+			s.Volumes[s.PVCs["data-db-0"].Spec.VolumeName].Annotations[v1alpha1.AnnotationRollback] = "{"
+		}, "has a malformed annotation " + v1alpha1.AnnotationRollback},
 		"a workload that is scaled up again": {func(s *State) {
 			s.Scaled = true
 			s.Workload.Object.SetManagedFields([]metav1.ManagedFieldsEntry{
-				{Manager: "kubectl-snapsched", Time: &metav1.Time{Time: noon}, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}},
-				{Manager: "hpa", Time: &metav1.Time{Time: noon.Add(time.Second)}, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}},
-				{Manager: "late", Time: &metav1.Time{Time: noon.Add(time.Hour)}, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{}}`)}},
+				{Manager: "kubectl-snapsched", Time: &metav1.Time{Time: noon}, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)},
+				{Manager: "hpa", Time: &metav1.Time{Time: noon.Add(time.Second)}, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)},
+				{Manager: "late", Time: &metav1.Time{Time: noon.Add(time.Hour)}, FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)},
 			})
 		}, "statefulset/db was scaled to 0, and field manager hpa has scaled it up to 2 again"},
 	} {
@@ -80,6 +82,7 @@ func TestNextRefuses(t *testing.T) {
 func (s *cluster) advance(number int) {
 	s.tb.Helper()
 	for range 200 {
+		s.now = s.now.Add(time.Second)
 		s.tick()
 		step, err := Next(s.observe())
 		s.must(err)
@@ -89,7 +92,8 @@ func (s *cluster) advance(number int) {
 		_, err = s.step(func() bool { return false })
 		s.must(err)
 	}
-	s.tb.Fatalf("step %d does not come", number)
+	step, _ := Next(s.observe())
+	s.tb.Fatalf("step %d does not come, but %d: %s", number, step.Number, step.Text)
 }
 
 func TestAnotherRollbackIsRefusedWhileOneIsUnfinished(t *testing.T) {
@@ -121,7 +125,7 @@ func TestAFinishedRollbackIsNotRepeatedUnlessAsked(t *testing.T) {
 		t.Errorf("step %d, %v", step.Number, err)
 	}
 	lines, undo := Result(o)
-	if undo != "--undo" || len(lines) != 2 || !strings.Contains(lines[0], "has the data of VolumeSnapshot data-db-0-0 since 2026-11-21T12:00:00Z") {
+	if undo != "--undo" || len(lines) != 2 || !strings.Contains(lines[0], "has the data of VolumeSnapshot data-db-0-0 since 2026-11-21T12:00:") {
 		t.Errorf("%q, %q", lines, undo)
 	}
 	o.Claims[0].Again = true
@@ -134,7 +138,7 @@ func TestAFinishedRollbackIsNotRepeatedUnlessAsked(t *testing.T) {
 func TestOnlyAPVCWithTheNameOfARestoreIsOne(t *testing.T) {
 	s := newCluster(t, 2, false)
 	p := s.newPVC("precious")
-	p.Annotations = map[string]string{AnnotationOf: string(s.pvcs()["data-db-0"].UID)}
+	p.Annotations = map[string]string{v1alpha1.AnnotationRollbackOf: string(s.pvcs()["data-db-0"].UID)}
 	s.create(p)
 	s.settle()
 	s.advance(0)
@@ -193,9 +197,28 @@ func TestHoldsOfUsersStayOrAreExtended(t *testing.T) {
 	s.must(s.update(v))
 	s.advance(9)
 	for _, v := range s.snapshots()[:2] {
-		want := map[string]string{"data-db-0-0": "the audit", "data-db-0-1": "2026-11-22T12:00:00Z"}[v.Name]
+		want := map[string]string{"data-db-0-0": "the audit", "data-db-0-1": "2026-11-22T12:00:01Z"}[v.Name]
 		if got := v.Annotations[v1alpha1.AnnotationHold]; got != want {
 			t.Errorf("%s: hold %q instead of %q", v.Name, got, want)
+		}
+	}
+}
+
+// A rollback that was interrupted before any step, and amid it, is undone.
+func TestUndoAfterEachStep(t *testing.T) {
+	for number := 2; number <= 10; number++ {
+		for _, changes := range []int{0, 1, 2} {
+			s := newCluster(t, 2, false)
+			s.advance(number)
+			_, err := s.step(func() bool { changes--; return changes < 0 })
+			s.must(err)
+			s.undo = true
+			s.restart()
+			s.advance(0)
+			s.settle()
+			if err := s.finished(oldData); err != nil {
+				t.Errorf("step %d, with %d changes left: %v", number, changes, err)
+			}
 		}
 	}
 }

@@ -25,20 +25,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-)
-
-// Annotations of a rollback.
-const (
-	// AnnotationRecord is the Record of a rollback, on the volume whose data comes under
-	// the name of the PVC.
-	AnnotationRecord = v1alpha1.Prefix + "rollback"
-	// AnnotationOf names, on what a rollback creates, the UID of the PVC that is rolled back.
-	AnnotationOf = v1alpha1.Prefix + "rollback-of"
-	// AnnotationHoldBefore is the hold of a snapshot before a rollback held it; empty if it
-	// had none.
-	AnnotationHoldBefore = v1alpha1.Prefix + "hold-before-rollback"
 )
 
 // State is what the cluster holds now.

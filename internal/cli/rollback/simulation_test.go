@@ -300,6 +300,9 @@ func (s *cluster) apply(c Change) {
 			s.create(c.Create.DeepCopyObject().(client.Object))
 		}
 	case c.Delete != nil:
+		if p, ok := c.Delete.(*corev1.PersistentVolumeClaim); ok && p.Spec.VolumeName == "" && !strings.Contains(p.Name, "rollback") {
+			s.tb.Fatalf("%s is deleted, which somebody has created meanwhile", p.Name)
+		}
 		err = s.delete(c.Delete)
 	default:
 		err = s.patch(c.Object, c.Patch)
@@ -357,10 +360,10 @@ func (s *cluster) safe() error {
 			_, held := snapshots.HeldUntil(v)
 			p := pvcs[name]
 			attached := p != nil && v.Labels[v1alpha1.LabelMapKey] == string(p.UID) && p.DeletionTimestamp == nil
-			if *v.Spec.Source.PersistentVolumeClaimName == name && (held || attached) && v.Annotations[AnnotationOf] == "" {
+			if *v.Spec.Source.PersistentVolumeClaimName == name && (held || attached) && v.Annotations[v1alpha1.AnnotationRollbackOf] == "" {
 				holders[v.Annotations[data]]++
 			}
-			if v.Annotations[AnnotationOf] != "" && !held {
+			if v.Annotations[v1alpha1.AnnotationRollbackOf] != "" && !held {
 				return fmt.Errorf("safety snapshot %s is not held", v.Name)
 			}
 		}
@@ -389,17 +392,29 @@ func (s *cluster) finished(want string) error {
 			return fmt.Errorf("%s has labels %v and annotations %v", name, p.Labels, p.Annotations)
 		}
 	}
+	for _, v := range volumes {
+		if v.Spec.ClaimRef.UID == "" {
+			return fmt.Errorf("%s is still reserved for %s", v.Name, v.Spec.ClaimRef.Name)
+		}
+	}
+	safe := map[string]bool{}
 	for _, v := range s.snapshots() {
+		if v.Annotations[v1alpha1.AnnotationRollbackOf] != "" && v.Annotations[data] == oldData && ready(v) {
+			safe[*v.Spec.Source.PersistentVolumeClaimName] = true
+		}
 		claim := pvcs[*v.Spec.Source.PersistentVolumeClaimName]
 		hold := v.Annotations[v1alpha1.AnnotationHold]
 		wantHold := map[bool]string{true: "2026-11-22T00:00:00Z"}[strings.HasSuffix(v.Name, "-1")]
-		_, marked := v.Annotations[AnnotationHoldBefore]
+		_, marked := v.Annotations[v1alpha1.AnnotationHoldBeforeRollback]
 		switch {
 		case claim == nil || v.Labels[v1alpha1.LabelMapKey] != string(claim.UID):
 			return fmt.Errorf("%s has map key %s", v.Name, v.Labels[v1alpha1.LabelMapKey])
-		case marked, v.Annotations[AnnotationOf] == "" && hold != wantHold:
+		case marked, v.Annotations[v1alpha1.AnnotationRollbackOf] == "" && hold != wantHold:
 			return fmt.Errorf("%s has annotations %v", v.Name, v.Annotations)
 		}
+	}
+	if want == earlier && len(safe) != len(pvcs) {
+		return fmt.Errorf("safety snapshots of %v only", safe)
 	}
 	if got := *s.set().Spec.Replicas; got != s.raised {
 		return fmt.Errorf("%d replicas instead of %d", got, s.raised)
@@ -409,6 +424,8 @@ func (s *cluster) finished(want string) error {
 
 // Killed anywhere, run again, undone midway, and while others scale and create PVCs: at every moment something keeps
 // the data from before, the restored data and the safety snapshot, and the rollback ends or stops.
+//
+// Contract: BACK-1.
 func TestRollbackKeepsAllDataWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newCluster(t, 2, rapid.Bool().Draw(t, "waits for consumer"))

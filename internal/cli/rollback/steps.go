@@ -54,12 +54,12 @@ func hold(s *State, c *Claim) (*Step, error) {
 		if end, held := snapshots.HeldUntil(v); !c.holds(v) || held && end.Sub(s.Now) > renewAt {
 			continue
 		}
-		before, again := v.Annotations[AnnotationHoldBefore]
+		before, again := v.Annotations[v1alpha1.AnnotationHoldBeforeRollback]
 		if !again {
 			before = v.Annotations[v1alpha1.AnnotationHold]
 		}
 		changes = append(changes, annotate(v, map[string]any{
-			v1alpha1.AnnotationHold: s.Now.Add(holdFor).UTC().Format(time.RFC3339), AnnotationHoldBefore: before,
+			v1alpha1.AnnotationHold: s.Now.Add(holdFor).UTC().Format(time.RFC3339), v1alpha1.AnnotationHoldBeforeRollback: before,
 		}))
 	}
 	if changes == nil {
@@ -70,7 +70,7 @@ func hold(s *State, c *Claim) (*Step, error) {
 
 // holds returns whether a snapshot must stay: it is the target, or of a series whose PVC is deleted.
 func (c *Claim) holds(v *snapshotv1.VolumeSnapshot) bool {
-	series := c.keys()[keyOf(v.Labels)] && !(c.moved() && keyOf(v.Labels) == c.pvc.UID)
+	series := c.keys()[keyOf(v.Labels)] && (!c.moved() || keyOf(v.Labels) != c.pvc.UID)
 	return v.DeletionTimestamp == nil && (series || !c.moved() && c.Target != nil && v.UID == c.Target.UID)
 }
 
@@ -94,7 +94,7 @@ func (c *Claim) keys() map[types.UID]bool {
 func (c *Claim) safety(s *State) *snapshotv1.VolumeSnapshot {
 	var newest *snapshotv1.VolumeSnapshot
 	for _, v := range c.Snapshots {
-		mine := c.pvc != nil && v.Annotations[AnnotationOf] == string(c.pvc.UID) && v.DeletionTimestamp == nil
+		mine := c.pvc != nil && v.Annotations[v1alpha1.AnnotationRollbackOf] == string(c.pvc.UID) && v.DeletionTimestamp == nil
 		if mine && (!ready(v) || s.Began.Sub(v.CreationTimestamp.Time) < safetyFor) &&
 			(newest == nil || newest.CreationTimestamp.Before(&v.CreationTimestamp)) {
 			newest = v
@@ -134,7 +134,8 @@ func restoreTarget(s *State, c *Claim) (*Step, error) {
 	case c.Target == nil || c.record != nil:
 		return nil, nil
 	case p == nil:
-		return did(3, []Change{{Create: c.newRestored()}}, "Restore %s to a new PersistentVolumeClaim %s", c.Target.Name, c.Manifest.Name), nil
+		return did(3, []Change{{Create: c.newRestored()}}, "Restore %s to a new PersistentVolumeClaim %s",
+			c.Target.Name, c.Manifest.Name), nil
 	case p.DeletionTimestamp != nil:
 		return wait(3, p, "PersistentVolumeClaim %s is being deleted", p.Name), nil
 	case c.target == nil && c.WaitsForConsumer && pod == nil:
@@ -174,7 +175,7 @@ func writeRecord(s *State, c *Claim) (*Step, error) {
 
 func setRecord(v *corev1.PersistentVolume, r *Record) (Change, error) {
 	text, err := json.Marshal(r)
-	return annotate(v, map[string]any{AnnotationRecord: string(text)}), err
+	return annotate(v, map[string]any{v1alpha1.AnnotationRollback: string(text)}), err
 }
 
 // closeOthers ends a rollback that is undone before it was finished.
@@ -198,7 +199,8 @@ func retain(s *State, c *Claim) (*Step, error) {
 	}
 	for _, v := range []*corev1.PersistentVolume{c.target, c.oldVolume(s)} {
 		if v != nil && v.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
-			return did(4, []Change{reclaim(v, corev1.PersistentVolumeReclaimRetain)}, "Set the reclaim policy of PersistentVolume %s to Retain", v.Name), nil
+			return did(4, []Change{reclaim(v, corev1.PersistentVolumeReclaimRetain)}, "Set the reclaim policy of PersistentVolume %s to Retain",
+				v.Name), nil
 		}
 	}
 	return nil, nil
@@ -287,7 +289,8 @@ func createClaim(_ *State, c *Claim) (*Step, error) {
 	case c.moved():
 		return nil, nil
 	case c.pvc == nil:
-		return did(7, []Change{{Create: c.newClaim()}}, "Create PersistentVolumeClaim %s with PersistentVolume %s", c.Name, c.target.Name), nil
+		return did(7, []Change{{Create: c.newClaim()}}, "Create PersistentVolumeClaim %s with PersistentVolume %s",
+			c.Name, c.target.Name), nil
 	}
 	return wait(7, c.pvc, "PersistentVolumeClaim %s is not bound to PersistentVolume %s yet", c.Name, c.target.Name), nil
 }
@@ -332,11 +335,13 @@ func dropRestored(s *State, c *Claim) (*Step, error) {
 	if p == nil || c.Target != nil {
 		return nil, nil
 	}
-	if v, r := s.Volumes[p.Spec.VolumeName], c.records[p.Spec.VolumeName]; r != nil && v.Spec.PersistentVolumeReclaimPolicy != r.ReclaimPolicy &&
+	v, r := s.Volumes[p.Spec.VolumeName], c.records[p.Spec.VolumeName]
+	if r != nil && v.Spec.PersistentVolumeReclaimPolicy != r.ReclaimPolicy &&
 		slices.ContainsFunc(c.Snapshots, func(sn *snapshotv1.VolumeSnapshot) bool {
 			return sn.UID == r.SnapshotUID && sn.DeletionTimestamp == nil
 		}) {
-		return did(9, []Change{reclaim(v, r.ReclaimPolicy)}, "Set the reclaim policy of PersistentVolume %s to %s again", v.Name, r.ReclaimPolicy), nil
+		return did(9, []Change{reclaim(v, r.ReclaimPolicy)}, "Set the reclaim policy of PersistentVolume %s to %s again",
+			v.Name, r.ReclaimPolicy), nil
 	}
 	switch {
 	case pod != nil && pod.DeletionTimestamp == nil:
@@ -351,11 +356,11 @@ func dropRestored(s *State, c *Claim) (*Step, error) {
 func unhold(_ *State, c *Claim) (*Step, error) {
 	var changes []Change
 	for _, v := range c.Snapshots {
-		before, marked := v.Annotations[AnnotationHoldBefore]
+		before, marked := v.Annotations[v1alpha1.AnnotationHoldBeforeRollback]
 		if !marked || v.DeletionTimestamp != nil {
 			continue
 		}
-		annotations := map[string]any{AnnotationHoldBefore: nil}
+		annotations := map[string]any{v1alpha1.AnnotationHoldBeforeRollback: nil}
 		if _, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationHold]); err == nil { // else somebody has set it meanwhile
 			annotations[v1alpha1.AnnotationHold] = nil
 			if before != "" {
@@ -373,7 +378,8 @@ func unhold(_ *State, c *Claim) (*Step, error) {
 // giveBack is the second half of step 9. The volume with the data before the rollback keeps Retain.
 func giveBack(_ *State, c *Claim) (*Step, error) {
 	if policy := c.record.ReclaimPolicy; c.target.Spec.PersistentVolumeReclaimPolicy != policy {
-		return did(9, []Change{reclaim(c.target, policy)}, "Set the reclaim policy of PersistentVolume %s to %s again", c.target.Name, policy), nil
+		return did(9, []Change{reclaim(c.target, policy)}, "Set the reclaim policy of PersistentVolume %s to %s again",
+			c.target.Name, policy), nil
 	}
 	return nil, nil
 }
@@ -392,5 +398,6 @@ func finish(s *State, c *Claim) (*Step, error) {
 	r := *c.record
 	r.Finished = &metav1.Time{Time: s.Now}
 	change, err := setRecord(c.target, &r)
-	return did(10, []Change{change}, "Note on PersistentVolume %s that the rollback of PersistentVolumeClaim %s is finished", c.target.Name, c.Name), err
+	return did(10, []Change{change}, "Note on PersistentVolume %s that the rollback of PersistentVolumeClaim %s is finished",
+		c.target.Name, c.Name), err
 }
