@@ -236,6 +236,11 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 			{"--pvc", "db-0", "--dry-run", "client", "-o", "json"}, {ofDB0, "--storage-class", nasty}, {ofDB0, "--to", nasty}, {ofDB0, "--access-mode", nasty},
 			{"--pvc", "db-1", "--as-of", nasty}, {ofDB0, "--size", nasty},
 		}},
+		"verify": {true, [][]string{ // without a dry run it waits for a Job
+			{"--pvc", "db-0", "--image", nasty, "--allow-retain", "--dry-run", "client"}, {ofDB0, "--image", "x", "--storage-class", nasty},
+			{nasty, "--image", "x"}, {"--schedule", "tiers", "--image", "x"}, {"--pvc", "db-0", "--image", "x", "--dry-run", nasty},
+		}},
+		"read-data": {false, [][]string{{nasty}, {dir}}},
 		"rollback": {false, [][]string{
 			{"--pvc", "db-0", "--to", start.AddDate(0, 0, 29).Format(time.RFC3339), "--yes"}, {"--pvc", "db-0", "--to-snapshot", ofDB0, "--yes"},
 			{nasty, "--undo"}, {"--pvc", nasty, "--to", nasty}, {"--pvc", nasty, "--undo", "--dry-run"},

@@ -173,11 +173,14 @@ var _ = Describe("config", func() {
 		}
 	})
 
-	It("has sample CronJobs of quiesced snapshots that the API server accepts", func() {
-		objects := kustomize("config/samples/quiesce")
-		Expect(objects).To(HaveLen(6))
-		accepted(objects...)
-	})
+	DescribeTable("has sample CronJobs that the API server accepts, of",
+		func(folder string, objects int) {
+			all := kustomize("config/samples/" + folder)
+			Expect(all).To(HaveLen(objects))
+			accepted(all...)
+		},
+		Entry("quiesced snapshots", "quiesce", 6),
+		Entry("drills", "verify", 6))
 
 	It("has samples that the API server accepts, of every file", func() {
 		inFiles := 0
