@@ -24,36 +24,7 @@ func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespace
 		}
 		return nil
 	}
-	const verified = 6
-	all := []string{"CLUSTER", "NAMESPACE", "PVC", "PROTECTION", "SCHEDULES", "RECOVERY POINT", "VERIFIED", "REASON"}
-	drilled := slices.ContainsFunc(c.Claims, func(claim claimCoverage) bool { return claim.verifiedWords(now) != "" })
-	if !drilled {
-		all = slices.Delete(all, verified, verified+1)
-	}
-	first := 2
-	switch {
-	case clusters:
-		first = 0
-	case namespaces:
-		first = 1
-	}
-	table := NewTable(all[first:]...)
-	for _, claim := range c.Claims {
-		cells := []any{claim.Cluster, claim.Namespace, claim.Name, string(claim.Protection), strings.Join(claim.Schedules, ","),
-			age(now, valueOf(claim.RecoveryPointTime)), claim.verifiedWords(now), claim.Reason}
-		if !drilled {
-			cells = slices.Delete(cells, verified, verified+1)
-		}
-		table.Row(cells[first:]...)
-	}
-	for _, u := range c.Unread {
-		cells := []any{u.Cluster, "", "", "Unreachable", "", "", "", u.Error}
-		if !drilled {
-			cells = slices.Delete(cells, verified, verified+1)
-		}
-		table.Row(cells...)
-	}
-	if err := output.PrintTable(w, table); err != nil {
+	if err := output.PrintTable(w, coverageTable(c, clusters, namespaces, now)); err != nil {
 		return err
 	}
 	if output.NoHeaders {
@@ -90,4 +61,38 @@ func (c *claimCoverage) verifiedWords(now time.Time) string {
 		return "failed"
 	}
 	return verified + ", then failed"
+}
+
+// coverageTable returns the table of PVCs, with the column VERIFIED once there is a drill.
+func coverageTable(c *coverage, clusters, namespaces bool, now time.Time) *Table {
+	const verified = 6
+	all := []string{"CLUSTER", "NAMESPACE", "PVC", "PROTECTION", "SCHEDULES", "RECOVERY POINT", "VERIFIED", "REASON"}
+	drilled := slices.ContainsFunc(c.Claims, func(claim claimCoverage) bool { return claim.verifiedWords(now) != "" })
+	if !drilled {
+		all = slices.Delete(all, verified, verified+1)
+	}
+	first := 2
+	switch {
+	case clusters:
+		first = 0
+	case namespaces:
+		first = 1
+	}
+	table := NewTable(all[first:]...)
+	for _, claim := range c.Claims {
+		cells := []any{claim.Cluster, claim.Namespace, claim.Name, string(claim.Protection), strings.Join(claim.Schedules, ","),
+			age(now, valueOf(claim.RecoveryPointTime)), claim.verifiedWords(now), claim.Reason}
+		if !drilled {
+			cells = slices.Delete(cells, verified, verified+1)
+		}
+		table.Row(cells[first:]...)
+	}
+	for _, u := range c.Unread {
+		cells := []any{u.Cluster, "", "", "Unreachable", "", "", "", u.Error}
+		if !drilled {
+			cells = slices.Delete(cells, verified, verified+1)
+		}
+		table.Row(cells...)
+	}
+	return table
 }

@@ -197,6 +197,17 @@ func (p *preview) warn(v variants, driverLimit int) {
 		say("%s would be deleted at once, and would wait until %s, because %s",
 			plural(w.Snapshots, "snapshot"), timestamp(w.Until.Time), why)
 	}
+	p.warnOfPlaces(driverLimit, say)
+	if future.Spec.Suspend {
+		say("the schedule is suspended: no snapshots are taken, and retention continues")
+	}
+	if p.Incomplete {
+		say("the simulation ended early, because it would take too long: use a shorter --within")
+	}
+}
+
+// warnOfPlaces says what the storage has no place for.
+func (p *preview) warnOfPlaces(driverLimit int, say func(format string, args ...any)) {
 	if p.Steady.Unlimited {
 		say("the number of snapshots per PVC grows without limit: set snapshotTTL, retention.keep or retention.maxCount")
 	}
@@ -206,12 +217,6 @@ func (p *preview) warn(v variants, driverLimit int) {
 	}
 	for _, misfit := range slices.Sorted(maps.Keys(p.misfits)) {
 		say("%s: %s", plural(p.misfits[misfit], "PVC"), misfit)
-	}
-	if future.Spec.Suspend {
-		say("the schedule is suspended: no snapshots are taken, and retention continues")
-	}
-	if p.Incomplete {
-		say("the simulation ended early, because it would take too long: use a shorter --within")
 	}
 }
 
