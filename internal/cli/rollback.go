@@ -95,6 +95,7 @@ type rollbackRun struct {
 	seen      map[string]bool
 	schedules []*v1alpha1.SnapshotSchedule
 	scaled    bool
+	last      int // the number of the last step that was taken
 }
 
 func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
@@ -185,8 +186,12 @@ func (r *rollbackRun) run(ctx context.Context) error {
 		}
 	}
 	if err := r.steps(ctx, state); err != nil {
-		return fmt.Errorf("%w\nThe rollback is unfinished, and nothing was scaled up. Run the command again to go on, or go back with: %s",
-			err, r.command(state, "--undo"))
+		scaled := ", and nothing was scaled up"
+		if r.last == 10 { // whether the request was executed may be unknown
+			scaled = ""
+		}
+		return fmt.Errorf("%w\nThe rollback is unfinished%s. Run the command again to go on, or go back with: %s",
+			err, scaled, r.command(state, "--undo"))
 	}
 	return nil
 }
@@ -246,6 +251,7 @@ func (r *rollbackRun) steps(ctx context.Context, state *rollback.State) error {
 			return fmt.Errorf("something undoes this step: %s", step.Text)
 		case len(step.Changes) > 0:
 			say(r.Out, text)
+			r.last = step.Number
 			err = r.apply(ctx, step)
 		case r.Clock.Since(further) > r.timeout:
 			return fmt.Errorf("%w after %s: %s", errTimeout, r.timeout, step.Text)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
@@ -196,9 +197,10 @@ func (r *rollbackRun) choose(
 	c *rollback.Claim, found []snapshotv1.VolumeSnapshot, s *rollback.State,
 ) (*snapshotv1.VolumeSnapshot, error) {
 	if r.time != "" {
-		// A rollback that is run again must not choose its own safety snapshot.
+		// A rollback that is run again must not choose its own safety snapshot, nor that of a PVC for which it is finished.
 		before := slices.DeleteFunc(slices.Clone(c.Snapshots), func(v *snapshotv1.VolumeSnapshot) bool {
-			return rollback.IsSafety(s, v, c.Name)
+			_, safety := v.Annotations[v1alpha1.AnnotationRollbackOf]
+			return safety
 		})
 		return restore.Choose(before, c.Name, r.asOf, s.Now)
 	}

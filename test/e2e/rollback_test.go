@@ -246,11 +246,7 @@ func values(m map[string]string) (all []any) {
 var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func() {
 	var plugin string
 	BeforeAll(func(ctx context.Context) {
-		plugin = filepath.Join(GinkgoT().TempDir(), "kubectl-snapsched")
-		build := exec.CommandContext(ctx, "go", "build", "-o", plugin, "./cmd/kubectl-snapsched")
-		build.Dir = root
-		output, err := build.CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(output))
+		plugin = buildPlugin(ctx)
 		cluster.Start(ctx)
 	}, NodeTimeout(3*time.Minute))
 
@@ -271,7 +267,11 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 			cancel()
 			done = code == 0
 			Expect(writes).To(BeNumerically("<", 60), output)
-			Expect(code).To(BeElementOf(0, -1), output)
+			if code == 2 { // it has seen that the answer was lost before it was killed
+				Expect(output).To(And(ContainSubstring("EOF"), ContainSubstring("The rollback is unfinished")))
+			} else {
+				Expect(code).To(BeElementOf(0, -1), output)
+			}
 			d.expectKept(ctx)
 		}
 		Expect(writes).To(BeNumerically(">", 20))
@@ -284,12 +284,10 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 
 	It("prints the whole plan with --dry-run, and changes nothing", func(ctx context.Context) {
 		d := newDatabase(ctx, plugin, 1, nil)
-		mark := cluster.Mark()
 		code, output := d.run(ctx, "", "--pvc", "data-db-0", "--to-snapshot", cluster.Snapshots(ctx, d.namespace)[0].Name, "--dry-run")
 		Expect(code).To(BeZero())
 		Expect(output).To(And(ContainSubstring(" 1. hold 1 snapshots"), ContainSubstring(" 5. scale statefulset/db from 1 to 0"),
 			ContainSubstring("10. scale statefulset/db to 1")))
-		_ = mark
 		d.expectBack(ctx, Equal(d.volumes["data-db-0"]))
 		Expect(cluster.Snapshots(ctx, d.namespace)).To(HaveLen(1))
 		code, output = d.run(ctx, "", d.to()[0], "--to", d.at.UTC().Format(time.RFC3339))

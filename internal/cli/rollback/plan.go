@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 )
 
@@ -135,14 +132,6 @@ func ClaimsOf(w *Workload, replicas int32, existing []string) []string {
 // Begun returns whether a rollback of a PVC is unfinished.
 func Begun(s *State, name string) bool {
 	return slices.ContainsFunc(s.unfinished(), func(r *Record) bool { return r.Claim.Name == name })
-}
-
-// IsSafety returns whether a snapshot was taken by a rollback of the PVC that has the name, or by one that is unfinished.
-func IsSafety(s *State, v *snapshotv1.VolumeSnapshot, name string) bool {
-	of, ok := v.Annotations[v1alpha1.AnnotationRollbackOf]
-	p := s.PVCs[name]
-	return ok && (p != nil && of == string(p.UID) ||
-		slices.ContainsFunc(s.unfinished(), func(r *Record) bool { return of == string(r.Claim.UID) }))
 }
 
 // unfinished returns the records of unfinished rollbacks of the namespace.
