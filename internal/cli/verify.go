@@ -135,16 +135,16 @@ func (r *verification) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	pods := &corev1.PodList{}
+	if err := r.list(ctx, pods, client.InNamespace(r.namespace)); err != nil {
+		return err
+	}
 	jobs := make([]*batchv1.Job, len(all))
 	for i, p := range all {
 		if err := r.checkReclaim(ctx, *p.Claim.Spec.StorageClassName); err != nil {
 			return err
 		}
-		user, err := r.userOf(ctx, p.snapshot)
-		if err != nil {
-			return err
-		}
-		jobs[i] = verify.Job(p.snapshot, p.Claim, user, r.options)
+		jobs[i] = verify.Job(p.snapshot, p.Claim, userOf(pods.Items, p.snapshot), r.options)
 	}
 	if r.choice.dryRun == dryRunClient {
 		return r.printJobs(jobs)
@@ -223,26 +223,21 @@ func (r *verification) checkReclaim(ctx context.Context, name string) error {
 }
 
 // userOf returns the pod that mounts the source PVC of a snapshot now; nil if there is none.
-func (r *verification) userOf(ctx context.Context, v *snapshotv1.VolumeSnapshot) (*corev1.Pod, error) {
-	pods := &corev1.PodList{}
-	if err := r.list(ctx, pods, client.InNamespace(v.Namespace)); err != nil {
-		return nil, err
-	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if pod.Status.Phase != corev1.PodRunning {
+func userOf(pods []corev1.Pod, v *snapshotv1.VolumeSnapshot) *corev1.Pod {
+	for i := range pods {
+		if pods[i].Status.Phase != corev1.PodRunning {
 			continue
 		}
-		for _, volume := range pod.Spec.Volumes {
+		for _, volume := range pods[i].Spec.Volumes {
 			if c := volume.PersistentVolumeClaim; c != nil && c.ClaimName == ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") {
-				return pod, nil
+				return &pods[i]
 			}
 		}
 	}
-	return nil, nil
+	return nil
 }
 
-// drillPoll is how often a drill is looked at.
+// drillPoll is how often a drill's Job and pods are read.
 const drillPoll = 2 * time.Second
 
 // drill runs a Job until it says something about a snapshot, and writes that down.

@@ -202,7 +202,7 @@ func (c *compiled) keeps() (n int, all bool) {
 	return max(n, r.MinReady, 1) + r.MinVerified, false
 }
 
-// mostSlots is how many slots of a cron line are looked at: more than a year of hours. A schedule is
+// mostSlots is how many slots of a cron line are counted at most: more than a year of hours. A schedule is
 // compiled after each write of its status, and anybody may write a line that fires each minute.
 const mostSlots = 10_000
 
