@@ -44,15 +44,16 @@ func TestCLI(t *testing.T) {
 	suite.Run(t, "kubectl plugin")
 }
 
-var _ = BeforeSuite(func() {
-	ctrl.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
-	dir := suite.Must(os.MkdirTemp("", "kubectl-snapsched-"))
-	DeferCleanup(os.RemoveAll, dir)
-	program = filepath.Join(dir, "kubectl-snapsched")
-	build := exec.Command("go", "build", "-o", program, "../../cmd/kubectl-snapsched")
+// The processes of a run share the plugin, and have an API server each.
+var _ = SynchronizedBeforeSuite(func() []byte {
+	built := filepath.Join(temporaryFolder(), "kubectl-snapsched")
+	build := exec.Command("go", "build", "-o", built, "../../cmd/kubectl-snapsched")
 	output, err := build.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(output))
-
+	return []byte(built)
+}, func(built []byte) {
+	ctrl.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
+	program = string(built)
 	server = &envtest.Environment{
 		CRDDirectoryPaths: []string{
 			filepath.Join("..", "..", "config", "crd", "bases"),
@@ -61,8 +62,16 @@ var _ = BeforeSuite(func() {
 	}
 	api = suite.Must(client.New(suite.Start(server), client.Options{Scheme: cluster.Scheme}))
 	store = etcd.Client{URL: server.ControlPlane.Etcd.URL.String()}
-	kubeconfig = writeKubeconfig(dir, "admin", "system:masters")
+	kubeconfig = writeKubeconfig(temporaryFolder(), "admin", "system:masters")
 })
+
+// temporaryFolder returns a folder that exists until the end of the suite.
+func temporaryFolder() string {
+	GinkgoHelper()
+	dir := suite.Must(os.MkdirTemp("", "kubectl-snapsched-"))
+	DeferCleanup(os.RemoveAll, dir)
+	return dir
+}
 
 // writeKubeconfig writes a kubeconfig for a new user and returns its path.
 func writeKubeconfig(dir, user string, groups ...string) string {

@@ -38,7 +38,7 @@ var shortWorkloads = []string{
 
 // shortPlans is how many plans of a class run with -short, of each of these workloads.
 var shortPlans = map[plan.Class]int{
-	plan.Crash: 4, plan.Reads: 3, plan.TwoManagers: 1, plan.Idle: 1,
+	plan.Crash: 4, plan.TwoManagers: 1, plan.Idle: 1,
 }
 
 // idleTime is how long the end states of class idle are observed.
@@ -84,15 +84,14 @@ func TestFaults(t *testing.T) {
 	}
 	for _, class := range plan.Classes {
 		t.Run(string(class), func(t *testing.T) {
-			for i, w := range workloads {
+			for _, w := range workloads {
 				t.Run(w.Name, func(t *testing.T) {
 					t.Parallel()
 					ref, err := references[w.Name]()
 					if err != nil {
 						t.Fatal(err)
 					}
-					plans := ref.Plans(class, plan.Options{Idle: idleTime(), Discovery: i == 0})
-					for _, p := range selected(class, plans) {
+					for _, p := range selected(class, ref.Plans(class, idleTime())) {
 						t.Run(strings.TrimPrefix(p.ID, string(class)+":"+w.Name+":"), func(t *testing.T) {
 							t.Parallel()
 							c.check(t, w, p, ref.end)

@@ -63,7 +63,8 @@ var _ = Describe("Ownership", func() {
 			Expect(get(adopted.DeepCopy()).OwnerReferences).To(ConsistOf(HaveField("Kind", "VolumeGroupSnapshot")))
 
 			// A later one counts, and they do not.
-			adoptable := env.createSnapshot(s, c, 10*time.Minute, withoutOwner)
+			// The hold keeps it while it is not cut yet: the clock of the operator is ahead.
+			adoptable := env.createSnapshot(s, c, 10*time.Minute, withoutOwner, func(v *snapshot) { v.Annotations[v1alpha1.AnnotationHold] = "" })
 			Eventually(isDeleted(survivor)).Should(BeTrue())
 			Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
 			for _, v := range []*snapshot{member, mapped} {

@@ -78,13 +78,6 @@ func TestChangesAreInTheOrderOfTheirCommits(t *testing.T) {
 	}
 }
 
-func TestAgesAreRevisionsOfThePast(t *testing.T) {
-	r := &Run{records: recorded(), Namespace: "here", created: 5}
-	if ages := r.Ages(); ages != [3]int64{11, 11, 5} {
-		t.Errorf("ages %v", ages)
-	}
-}
-
 func TestRecordIsBehindUntilItHoldsTheLiveVersions(t *testing.T) {
 	r := recorded()
 	for _, c := range []struct {

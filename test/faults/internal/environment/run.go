@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
 	"sync"
 	"time"
 
@@ -41,10 +40,8 @@ type Run struct {
 	// World is held while somebody writes what the operator's writes are judged by.
 	World sync.Locker
 
-	etcd    etcd.Client
-	records *Recorder
-	// created is the revision that created the namespace.
-	created   int64
+	etcd      etcd.Client
+	records   *Recorder
 	nicknames map[string]string
 	changed   chan struct{}
 }
@@ -55,13 +52,9 @@ func (c *Cluster) NewRun(ctx context.Context, namespace string) (*Run, error) {
 	if err := c.Client.Create(ctx, o); err != nil {
 		return nil, err
 	}
-	created, err := strconv.ParseInt(o.ResourceVersion, 10, 64)
-	if err != nil {
-		return nil, err
-	}
 	r := &Run{
 		Client: c.Client, etcd: c.etcd, records: c.Records, Namespace: namespace, Now: time.Now().Truncate(time.Second),
-		created: created, nicknames: map[string]string{namespace: "run"}, changed: c.Records.onChange(namespace),
+		nicknames: map[string]string{namespace: "run"}, changed: c.Records.onChange(namespace),
 	}
 	r.Driver = &Driver{run: r, changed: c.Records.onChange(namespace), done: map[types.UID]bool{}}
 	go r.Driver.start(ctx)
@@ -114,16 +107,6 @@ func (r *Run) State() *judge.State { return r.records.State(r.Namespace) }
 
 // Changes returns those in the namespace so far.
 func (r *Run) Changes() []Change { return r.records.Changes(r.Namespace) }
-
-// Ages returns the revisions one change ago, halfway back and before the first change.
-func (r *Run) Ages() [3]int64 {
-	changes := r.Changes()
-	ages := [3]int64{r.created, r.created, r.created}
-	if n := len(changes); n > 1 {
-		ages[0], ages[1] = changes[n-2].Revision, changes[n/2].Revision
-	}
-	return ages
-}
 
 // PatchStatus merges JSON into the status of an object, as a controller does.
 func (r *Run) PatchStatus(ctx context.Context, o client.Object, format string, args ...any) error {

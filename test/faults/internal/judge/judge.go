@@ -39,8 +39,8 @@ type AtWrite struct {
 	ClockIsWrong func() bool
 	// Limits are those of the run's driver.
 	Limits Limits
-	// Moments returns what guards that have read since a time may have been shown, the latest first. Nil: S2 is not judged, because
-	// the operators are shown what was before.
+	// Moments returns what guards that have read since a time may have been shown, the latest first. Nil, in tests of other
+	// clauses: S2 is not judged.
 	Moments func(since time.Time) []Moment
 
 	mu    sync.Mutex

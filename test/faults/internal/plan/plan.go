@@ -19,13 +19,12 @@ type Class string
 // The classes of plans.
 const (
 	Crash       Class = "crash"
-	Reads       Class = "reads"
 	TwoManagers Class = "two-managers"
 	Idle        Class = "idle"
 )
 
 // Classes lists them in the order of the table.
-var Classes = []Class{Crash, Reads, TwoManagers, Idle}
+var Classes = []Class{Crash, TwoManagers, Idle}
 
 // Action is what the wire does at a point.
 type Action string
@@ -35,11 +34,6 @@ const (
 	// CrashBefore and CrashAfter end the operator before a write, or after its commit.
 	CrashBefore Action = "before"
 	CrashAfter  Action = "after"
-	Internal    Action = "500"
-	Unavailable Action = "503"
-	Gone        Action = "410"
-	// Stale answers a list with an earlier state.
-	Stale Action = "stale"
 )
 
 // Actions of workloads, in every run.
@@ -52,24 +46,14 @@ const (
 	Hang Action = "hang"
 )
 
-// ages name the values of Fault.Age.
-var ages = []string{"one-change-back", "half-way-back", "before-anything"}
-
 // Fault is one action at one point.
 type Fault struct {
 	At     Point
 	Action Action
-	// Age selects the state that Stale shows: 0 is one change back, 1 half of the run so far, 2 before any change.
-	Age int
 }
 
 // String returns the fault as plan IDs contain it.
-func (f Fault) String() string {
-	if f.Action == Stale {
-		return fmt.Sprintf("%s:%s-%s", f.At, f.Action, ages[f.Age])
-	}
-	return fmt.Sprintf("%s:%s", f.At, f.Action)
-}
+func (f Fault) String() string { return fmt.Sprintf("%s:%s", f.At, f.Action) }
 
 // Plan is one run of a workload with its faults.
 type Plan struct {
@@ -81,13 +65,6 @@ type Plan struct {
 	// IdleFor is how long the end state is observed.
 	IdleFor time.Duration
 }
-
-// ShowsEverything reports whether one operator at a time is shown all that exists when it starts. What it does not know is in flight it
-// cannot count.
-func (p Plan) ShowsEverything() bool { return !p.ShowsPast() && p.Class != TwoManagers }
-
-// ShowsPast reports whether an operator is shown what was before.
-func (p Plan) ShowsPast() bool { return p.Fault != nil && p.Fault.Action == Stale }
 
 // DiscoveryPath is the resource of requests that name none.
 const DiscoveryPath = "path"
@@ -118,14 +95,6 @@ func (p Point) IsWrite() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete"}, p.Verb)
 }
 
-// IsList reports whether the request is a list that fills a cache.
-func (p Point) IsList() bool { return p.Verb == "list" }
-
-// IsLive reports whether the request is a live read of one object, or a list that fills no cache.
-func (p Point) IsLive() bool {
-	return p.Verb == "live-list" || p.Verb == "get" && p.Resource != DiscoveryPath
-}
-
 // IsDiscovery reports whether the request is one of discovery.
 func (p Point) IsDiscovery() bool { return p.Verb == "get" && p.Resource == DiscoveryPath }
 
@@ -147,30 +116,23 @@ type Reference struct {
 	Trace    Trace
 }
 
-// Options are what plans depend on beside traces.
-type Options struct {
-	// Idle is how long the end states of class Idle are observed.
-	Idle time.Duration
-	// Discovery is set for one workload: discovery is the same for all.
-	Discovery bool
-}
-
-// Plans lists the plans of a class.
-func (r Reference) Plans(class Class, o Options) (all []Plan) {
+// Plans lists the plans of a class. The end states of class Idle are observed for some time.
+func (r Reference) Plans(class Class, idle time.Duration) (all []Plan) {
 	switch class {
 	case Crash:
-		return r.each(Crash, Point.IsWrite, CrashBefore, CrashAfter)
-	case Reads:
-		// No API server answers a live read with an old state.
-		all = slices.Concat(r.each(Reads, Point.IsList, Internal, Gone, Stale), r.each(Reads, Point.IsLive, Internal, Gone))
-		if o.Discovery {
-			all = append(all, r.each(Reads, Point.IsDiscovery, Internal, Unavailable)...)
+		for _, point := range r.Trace.where(Point.IsWrite) {
+			for _, action := range []Action{CrashBefore, CrashAfter} {
+				f := Fault{At: point, Action: action}
+				p := r.plan(Crash, f)
+				p.Fault = &f
+				all = append(all, p)
+			}
 		}
 	case TwoManagers:
 		return []Plan{r.plan(TwoManagers, "free")}
 	case Idle:
-		p := r.plan(Idle, o.Idle)
-		p.IdleFor = o.Idle
+		p := r.plan(Idle, idle)
+		p.IdleFor = idle
 		return []Plan{p}
 	}
 	return all
@@ -179,23 +141,4 @@ func (r Reference) Plans(class Class, o Options) (all []Plan) {
 // plan returns a plan whose ID ends with what is special about it.
 func (r Reference) plan(class Class, special any) Plan {
 	return Plan{ID: fmt.Sprintf("%s:%s:%s", class, r.Workload, special), Class: class}
-}
-
-// each lists the plans with one action at one of the points.
-func (r Reference) each(class Class, at func(Point) bool, actions ...Action) (all []Plan) {
-	for _, point := range r.Trace.where(at) {
-		for _, action := range actions {
-			variants := 1
-			if action == Stale {
-				variants = len(ages)
-			}
-			for age := range variants {
-				f := Fault{At: point, Action: action, Age: age}
-				p := r.plan(class, f)
-				p.Fault = &f
-				all = append(all, p)
-			}
-		}
-	}
-	return all
 }

@@ -114,15 +114,13 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		return err
 	}
 	r.wire = wire.New(wire.Options{
-		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Ages: r.run.Ages, Fault: r.plan.Fault,
+		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Fault: r.plan.Fault,
 		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
 	r.run.World = &r.wire.World
 	r.judge = judge.NewAtWrite(r.server.Client, namespace, func() bool { return false })
 	r.judge.Limits = r.workload.Limits
-	if !r.plan.ShowsPast() {
-		r.judge.Moments = r.moments
-	}
+	r.judge.Moments = r.moments
 	r.remember()
 	return nil
 }
@@ -136,10 +134,9 @@ func (r *Run) remember() {
 
 // judgeWrite has a write judged.
 func (r *Run) judgeWrite(ctx context.Context, l *wire.Link, a judge.Attempt) (answered func(code int)) {
-	a.Sees = r.plan.ShowsEverything()
-	if since := time.Now().Add(-judge.GuardsWindow); r.judge.Moments != nil {
-		a.Read = func(resource, name string) bool { return l.HasRead(resource, name, since) }
-	}
+	a.Sees = r.plan.Class != plan.TwoManagers // what another manager has begun it cannot know
+	since := time.Now().Add(-judge.GuardsWindow)
+	a.Read = func(resource, name string) bool { return l.HasRead(resource, name, since) }
 	return r.judge.Write(ctx, a)
 }
 

@@ -8,10 +8,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -128,14 +126,6 @@ func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.
 		_, _ = l.forward(ctx, r, q)
 		l.wire.options.Crash(l)
 		return nil, httpapi.ErrDown
-	case plan.Stale:
-		q.query.Del("limit")
-		q.query.Set("resourceVersion", strconv.FormatInt(l.wire.options.Ages()[f.Age], 10))
-		q.query.Set("resourceVersionMatch", "Exact")
-		return l.send(r, q)
-	}
-	if err := refusal(f.Action, q); err != nil {
-		return httpapi.Answer(r, nil, err), nil
 	}
 	panic("no such action at a request: " + f.Action)
 }
@@ -180,7 +170,7 @@ func (l *Link) send(r *http.Request, q *request) (*http.Response, error) {
 // JSON, which can be read here.
 func (l *Link) upstream(r *http.Request, q *request) *http.Request {
 	out := r.Clone(r.Context())
-	query := maps.Clone(q.query)
+	query := r.URL.Query()
 	switch namespace := l.wire.options.Namespace; {
 	case q.Name != "" || q.Namespace != "" || !slices.Contains(cached, q.Resource):
 	case q.Resource == snapshotClasses || slices.Contains(fleets, q.Resource):

@@ -88,16 +88,10 @@ func headOf(text []byte) head {
 func refusal(action plan.Action, q *request) error {
 	of := schema.GroupResource{Group: q.APIGroup, Resource: q.Resource}
 	switch action {
-	case plan.Internal:
-		return apierrors.NewInternalError(errors.New("injected"))
-	case plan.Unavailable:
-		return apierrors.NewServiceUnavailable("the server is currently unable to handle the request")
 	case plan.Quota:
 		return apierrors.NewForbidden(of, q.Name, errors.New("exceeded quota: snapshots, requested: 1, used: 9, limited: 9"))
 	case plan.Uninstalled:
 		return apierrors.NewNotFound(of, q.Name)
-	case plan.Gone:
-		return apierrors.NewResourceExpired("too old resource version")
 	}
 	return nil
 }

@@ -30,8 +30,6 @@ type Options struct {
 	Fleet bool
 	// Fault is injected once, if it is not nil.
 	Fault *plan.Fault
-	// Ages returns the revisions that plan.Fault.Age selects.
-	Ages func() [3]int64
 	// Nicknames are names of objects that are the same in every run.
 	Nicknames map[string]string
 	// Always is called before each request; the action that it returns is injected every time.
