@@ -18,6 +18,8 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	local "mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/recording"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // The CronJobs of config/samples/quiesce hold a database's lock while the plugin waits. Here their scripts run with the real plugin, and
@@ -102,6 +104,19 @@ var _ = Describe("a quiesced snapshot", Ordered, func() {
 		code, session := run(ctx, "mysql", namespace, "LOSES_SESSION=1")
 		Expect(code).To(Equal(1))
 		Expect(session).NotTo(ContainSubstring("UNLOCK"))
+	}, NodeTimeout(time.Minute))
+
+	It("is waited for as the page shows", func(ctx context.Context) {
+		namespace := cluster.Namespace(ctx, "quiesce-shown")
+		cluster.BoundClaims(ctx, namespace, 1)
+		cluster.Schedule(ctx, namespace, suspended)
+		cluster.Behave(namespace, uploads)
+		const args = "snapshot nightly --wait=cut --timeout=30s --mark=example.com/quiesced=yes"
+		output := suite.Must(exec.CommandContext(ctx, plugin, append(strings.Fields(args), "-n", namespace)...).Output())
+		seen := &recording.Recording{}
+		seen.Call(namespace, "shop")
+		seen.Ran("kubectl snapsched "+args, string(output))
+		Expect(seen.Check("workloads.md", "quiesce")).To(Succeed())
 	}, NodeTimeout(time.Minute))
 
 	It("ends within a second after its timeout, and says what may still be cut", func(ctx context.Context) {

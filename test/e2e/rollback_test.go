@@ -37,6 +37,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 	local "mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/process"
+	"mapcontroller.dev/snapshotschedule/test/internal/recording"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // database is a StatefulSet whose PVCs have a snapshot each.
@@ -102,10 +104,14 @@ func (d *database) run(ctx context.Context, kubeconfig string, args ...string) (
 	return d.start(ctx, kubeconfig, args...)()
 }
 
+func (d *database) command(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, d.plugin, append([]string{"rollback", "-n", d.namespace}, args...)...)
+}
+
 func (d *database) start(ctx context.Context, kubeconfig string, args ...string) (wait func() (int, string)) {
 	GinkgoHelper()
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, d.plugin, append([]string{"rollback", "-n", d.namespace}, args...)...)
+	cmd := d.command(ctx, args...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = process.DieWithParent()
 	if kubeconfig != "" {
@@ -286,7 +292,7 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		d := newDatabase(ctx, plugin, 1, nil)
 		code, output := d.run(ctx, "", "--pvc", "data-db-0", "--to-snapshot", cluster.Snapshots(ctx, d.namespace)[0].Name, "--dry-run")
 		Expect(code).To(BeZero())
-		Expect(output).To(And(ContainSubstring(" 1. hold 1 snapshots"), ContainSubstring(" 5. scale statefulset/db from 1 to 0"),
+		Expect(output).To(And(ContainSubstring(" 1. hold 1 snapshot for 24 h"), ContainSubstring(" 5. scale statefulset/db from 1 to 0"),
 			ContainSubstring("10. scale statefulset/db to 1")))
 		d.expectBack(ctx, Equal(d.volumes["data-db-0"]))
 		Expect(cluster.Snapshots(ctx, d.namespace)).To(HaveLen(1))
@@ -297,14 +303,21 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 
 	// Contract: BACK-1.
 	It("goes back with --undo to the old volumes, once", func(ctx context.Context) {
-		d := newDatabase(ctx, plugin, 2, nil)
-		code, _ := d.run(ctx, "", d.to()...)
-		Expect(code).To(BeZero())
+		d := newDatabase(ctx, plugin, 1, nil)
+		seen := &recording.Recording{}
+		seen.Call(d.namespace, "shop")
+		// What it waits for goes to stderr: that differs.
+		record := func(args ...string) {
+			nextSecond(ctx) // or times would be equal in one recording, and not in another one
+			seen.Ran("kubectl snapsched rollback "+strings.Join(args, " "), string(suite.Must(d.command(ctx, args...).Output())))
+		}
+		record(d.to()...)
 		d.expectRolledBack(ctx)
-		code, _ = d.run(ctx, "", "sts/db", "--undo", "--yes")
-		Expect(code).To(BeZero())
+		undo := []string{"statefulset/db", "--undo", "--yes"}
+		record(undo...)
+		Expect(seen.Check("rollback.md", "rollback")).To(Succeed())
 		d.expectBack(ctx, BeElementOf(values(d.volumes)))
-		code, output := d.run(ctx, "", "sts/db", "--undo", "--yes")
+		code, output := d.run(ctx, "", undo...)
 		Expect(code).To(BeZero())
 		Expect(output).To(ContainSubstring("has its data from before the rollback"))
 		d.expectBack(ctx, BeElementOf(values(d.volumes)))

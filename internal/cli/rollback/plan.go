@@ -49,7 +49,7 @@ func Plan(s *State) []string {
 		down, up = fmt.Sprintf("scale %s from %d to 0, and %s", w.Name(), w.Replicas, down), fmt.Sprintf("scale %s to %d", w.Name(), s.replicas())
 	}
 	return []string{
-		fmt.Sprintf("hold %d snapshots for %s", held, holdFor),
+		fmt.Sprintf("hold %s for %s", counted(held), hours(holdFor)),
 		"take a snapshot of the present data",
 		restored + "; write on its volume what has to be known after an interruption",
 		"set the reclaim policy of that volume and of " + list(volumes) + " to Retain",
@@ -171,3 +171,12 @@ func Replicas(s *State) int32 {
 	}
 	return replicas
 }
+
+func counted(n int) string {
+	if n == 1 {
+		return "1 snapshot"
+	}
+	return fmt.Sprintf("%d snapshots", n)
+}
+
+func hours(d time.Duration) string { return fmt.Sprintf("%.0f h", d.Hours()) }

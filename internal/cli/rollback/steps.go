@@ -65,7 +65,7 @@ func hold(s *State, c *Claim) (*Step, error) {
 	if changes == nil {
 		return nil, nil
 	}
-	return did(1, changes, "Hold %d snapshots of PersistentVolumeClaim %s for %s", len(changes), c.Name, holdFor), nil
+	return did(1, changes, "Hold %s of PersistentVolumeClaim %s for %s", counted(len(changes)), c.Name, hours(holdFor)), nil
 }
 
 // holds returns whether a snapshot must stay: it is the target, or of a series whose PVC is deleted.
@@ -326,7 +326,7 @@ func carryOver(_ *State, c *Claim) (*Step, error) {
 	if changes == nil {
 		return nil, nil
 	}
-	return did(8, changes, "Carry %d snapshots over to the new PersistentVolumeClaim %s", len(changes), c.Name), nil
+	return did(8, changes, "Carry %s over to the new PersistentVolumeClaim %s", counted(len(changes)), c.Name), nil
 }
 
 // dropRestored deletes what the rollback that is undone had restored, if the snapshot still exists.
@@ -372,7 +372,7 @@ func unhold(_ *State, c *Claim) (*Step, error) {
 	if changes == nil {
 		return nil, nil
 	}
-	return did(9, changes, "End the holds of %d snapshots of PersistentVolumeClaim %s", len(changes), c.Name), nil
+	return did(9, changes, "End the holds of %s of PersistentVolumeClaim %s", counted(len(changes)), c.Name), nil
 }
 
 // giveBack is the second half of step 9. The volume with the data before the rollback keeps Retain.

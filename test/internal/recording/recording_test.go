@@ -1,0 +1,30 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recording
+
+import "testing"
+
+func TestARecordingIsTheSameEachTime(t *testing.T) {
+	record := func(namespace, volume, at, snapshot, before string) string {
+		r := &Recording{}
+		r.Call(namespace, "shop")
+		r.Ran("look -n "+namespace, "volume pvc-"+volume+", again pvc-"+volume+"\nat "+at+": "+snapshot+", "+before+"\n\n")
+		return r.String()
+	}
+	first := record("test-1", "11111111-2222-3333-4444-555555555555", "2026-11-01T10:00:00Z", "data-20261101100000-abcdefghij", "data-before-20261031000000")
+	again := record("test-7", "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", "2027-01-01T23:59:59Z", "data-20270101235959-zyxwvutsrq", "data-before-20270101000000")
+	const want = `$ look -n shop
+volume pvc-5f2c6f0e-7d1b-4c47-9a4e-000000000001, again pvc-5f2c6f0e-7d1b-4c47-9a4e-000000000001
+at 2026-11-21T09:01:00Z: data-20261121090100-k7xq2m2222, data-before-20261121090000
+`
+	if first != want || again != want {
+		t.Errorf("%s\n%s", first, again)
+	}
+}
+
+func TestAPlaceIsNeeded(t *testing.T) {
+	if err := new(Recording).Check("rollback.md", "nothing"); err == nil {
+		t.Error("a recording that no page shows is not compared")
+	}
+}
