@@ -57,8 +57,8 @@ MODULES = hack/cluster hack/helm test/observe
 
 .PHONY: manifests
 manifests: ## Generate the CustomResourceDefinitions and the ClusterRoles.
-	$(CONTROLLER_GEN) rbac:roleName=manager-role crd webhook paths="./api/..." paths="./cmd/..." paths="./internal/snapshots/..." \
-	  output:crd:artifacts:config=config/crd/bases
+	$(CONTROLLER_GEN) rbac:roleName=manager-role crd webhook output:crd:artifacts:config=config/crd/bases \
+	  $(addprefix paths=./,$(addsuffix /...,api cmd $(filter-out internal/clusterschedules,$(wildcard internal/*))))
 	$(CONTROLLER_GEN) rbac:roleName=fleet-manager-role,fileName=fleet_role.yaml paths="./internal/clusterschedules/..."
 
 .PHONY: generate
@@ -162,13 +162,15 @@ test-simulations: ## Run 100 simulations of weeks or months (minutes), drawn wit
 	go test -timeout=60m $(SIMULATED_PACKAGES) -run='^TestSimulations$$' -rapid.checks=100 -rapid.seed='$(SEED)'
 
 .PHONY: test-modules
-test-modules: ## Run the tests of the local cluster, of alerts and dashboard, and of the Helm chart.
+test-modules: ## Run the tests of the local cluster, of alerts and dashboard, and of the Helm chart, and kubebuilder's scaffolding.
 	@echo "== Unit tests of the local cluster"
 	go -C hack/cluster test ./...
 	@echo "== Alerts and dashboard, evaluated by Prometheus (compiling it takes minutes the first time)"
 	go -C test/observe test -count=1 ./...
 	@echo "== Helm chart, rendered by Helm and compared with the output of kustomize"
 	go -C hack/helm test -count=1 ./...
+	@echo "== kubebuilder adds an API to a copy of the project"
+	KUBEBUILDER="$(KUBEBUILDER)" MAKE="$(MAKE)" hack/verify-scaffold.sh
 
 .PHONY: test-integration
 test-integration: ## Run the tests that need a real API server, built on first use (override: KUBEBUILDER_ASSETS).
@@ -385,6 +387,7 @@ KUBECTL ?= kubectl
 KUSTOMIZE ?= $(call go-tool,kustomize)
 CONTROLLER_GEN ?= $(call go-tool,controller-gen)
 GINKGO ?= $(call go-tool,ginkgo)
+KUBEBUILDER ?= $(call go-tool,kubebuilder)
 GOLANGCI_LINT ?= $(call go-tool,golangci-lint)
 GOVULNCHECK ?= $(call go-tool,govulncheck)
 KUBE_SCORE ?= $(call go-tool,kube-score)
@@ -402,6 +405,7 @@ dependencies: ## Download all modules and build the tools, so that other targets
 	$(CONTROLLER_GEN) --version
 	$(KUSTOMIZE) version
 	$(GINKGO) version
+	$(KUBEBUILDER) version > /dev/null
 	$(GOLANGCI_LINT) version
 	$(GOVULNCHECK) -version
 	$(KUBE_SCORE) version
