@@ -55,11 +55,11 @@ type server struct {
 	started, running atomic.Int32
 }
 
-// start starts the server in its folder, with the programs and CRDs of the assets, and installs what the operator needs. With an
+// start starts the server in its folder, with the programs of the assets, and installs what the operator needs. With an
 // audit the server logs every request, which costs CPU: speeds are compared without it.
 func (s *server) start(ctx context.Context, root, assets string, audited bool) {
 	s.environment = envtest.Environment{
-		CRDDirectoryPaths:        []string{filepath.Join(assets, "crds")},
+		CRDDirectoryPaths:        value(repo.SnapshotCRDFiles()),
 		ErrorIfCRDPathMissing:    true,
 		ControlPlaneStartTimeout: time.Minute,
 		ControlPlaneStopTimeout:  time.Minute,

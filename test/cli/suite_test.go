@@ -54,12 +54,7 @@ var _ = SynchronizedBeforeSuite(func() []byte {
 }, func(built []byte) {
 	ctrl.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
 	program = string(built)
-	server = &envtest.Environment{
-		CRDDirectoryPaths: []string{
-			filepath.Join("..", "..", "config", "crd", "bases"),
-			filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "crds"),
-		},
-	}
+	server = &envtest.Environment{CRDDirectoryPaths: suite.CRDs()}
 	api = suite.Must(client.New(suite.Start(server), client.Options{Scheme: cluster.Scheme}))
 	store = etcd.Client{URL: server.ControlPlane.Etcd.URL.String()}
 	kubeconfig = writeKubeconfig(temporaryFolder(), "admin", "system:masters")

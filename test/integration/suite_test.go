@@ -21,69 +21,43 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 var (
 	ctx    = context.Background()
-	scheme = runtime.NewScheme()
+	scheme = cluster.Scheme
 	config *rest.Config
 	// api is the client of the user and of the other controllers.
 	api client.Client
 )
 
-func init() {
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(snapshotv1.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-}
-
 func TestIntegration(t *testing.T) {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Fatal("KUBEBUILDER_ASSETS is not set: these tests need kube-apiserver and etcd. Run them with: make test-integration")
-	}
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
-	SetDefaultEventuallyPollingInterval(25 * time.Millisecond)
 	SetDefaultConsistentlyPollingInterval(25 * time.Millisecond)
-	RunSpecs(t, "Integration")
+	suite.Run(t, "Integration")
 }
 
 // Each process of a parallel run has its own API server.
 var _ = BeforeSuite(func() {
 	ctrl.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
-	server := &envtest.Environment{
-		CRDDirectoryPaths: []string{
-			filepath.Join("..", "..", "config", "crd", "bases"),
-			filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "crds"),
-		},
-		ErrorIfCRDPathMissing: true,
-	}
+	server := &envtest.Environment{CRDDirectoryPaths: suite.CRDs()}
 	// Clusters may enable this plugin. The operator needs a permission for it.
 	server.ControlPlane.GetAPIServer().Configure().
 		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
-	var err error
-	config, err = server.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(server.Stop)
+	config = suite.Start(server)
 	DeferCleanup(mutationdetector.Wait)
-	config.QPS = -1
-	api, err = client.New(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
+	api = suite.Must(client.New(config, client.Options{Scheme: scheme}))
 	allowOperator()
 })
 

@@ -5,8 +5,8 @@ package integration
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // uninstall deletes the CRD of a file, which is named by its group and plural, with the objects that earlier specs left. install creates it
@@ -107,7 +109,8 @@ var _ = Describe("What is not known", func() {
 	// Contract: STAT-6, STAT-12.
 	DescribeTable("stays while a CRD is missing: while the operator runs, over a restart and an edit, until it is back", Serial,
 		func(plural string, list client.ObjectList) {
-			file := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "crds", "snapshot.storage.k8s.io_"+plural+".yaml")
+			files := suite.Must(repo.SnapshotCRDFiles())
+			file := files[slices.IndexFunc(files, func(f string) bool { return strings.HasSuffix(f, "_"+plural+".yaml") })]
 			s := env.createSchedule("backup")
 			c := env.createClaim("data")
 			o := env.startOperator()

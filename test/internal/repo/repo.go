@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -78,16 +79,25 @@ func Shipped(ctx context.Context, root string) ([]*unstructured.Unstructured, er
 	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" }), nil
 }
 
-// SnapshotCRDs reads the CRDs of VolumeSnapshots from $KUBEBUILDER_ASSETS.
+// SnapshotCRDFiles returns the files of the CRDs of VolumeSnapshots, of their contents and of their classes: those of the module whose types
+// the operator uses.
+func SnapshotCRDFiles() (files []string, err error) {
+	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/kubernetes-csi/external-snapshotter/client/v6")
+	dir, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cmd, err)
+	}
+	for _, plural := range []string{"volumesnapshots", "volumesnapshotcontents", "volumesnapshotclasses"} {
+		files = append(files, filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", "snapshot.storage.k8s.io_"+plural+".yaml"))
+	}
+	return files, nil
+}
+
+// SnapshotCRDs reads them.
 func SnapshotCRDs() ([]*unstructured.Unstructured, error) {
-	pattern := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "crds", "snapshot.storage.k8s.io_*.yaml")
-	files, err := filepath.Glob(pattern)
+	files, err := SnapshotCRDFiles()
 	if err != nil {
 		return nil, err
-	}
-	if len(files) != 3 {
-		return nil, fmt.Errorf("found %d instead of 3 snapshot CRDs at %s: set KUBEBUILDER_ASSETS to what "+
-			"'go -C hack/cluster run . assets' prints", len(files), pattern)
 	}
 	var all []*unstructured.Unstructured
 	for _, file := range files {

@@ -29,6 +29,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
 // The rules are tested against this server and a real one, both over HTTP, so that this one is not more lenient.
@@ -62,16 +63,16 @@ func newServer() *Server {
 
 // A real API server without controllers follows the same rules.
 func TestRulesOnARealServer(t *testing.T) {
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("KUBEBUILDER_ASSETS is not set: make test-integration sets it")
 	}
 	g := NewWithT(t)
+	crds, err := repo.SnapshotCRDFiles()
+	g.Expect(err).NotTo(HaveOccurred())
+	root, err := repo.Root()
+	g.Expect(err).NotTo(HaveOccurred())
 	environment := &envtest.Environment{
-		CRDDirectoryPaths: []string{
-			filepath.Join("..", "..", "..", "..", "..", "config", "crd", "bases"), filepath.Join(assets, "crds"),
-		},
-		ErrorIfCRDPathMissing: true,
+		CRDDirectoryPaths: append(crds, filepath.Join(root, "config", "crd", "bases")), ErrorIfCRDPathMissing: true,
 	}
 	config, err := environment.Start()
 	g.Expect(err).NotTo(HaveOccurred())
