@@ -171,6 +171,8 @@ test-modules: ## Run the tests of the local cluster, of alerts and dashboard, an
 	go -C hack/helm test -count=1 ./...
 	@echo "== kubebuilder adds an API to a copy of the project"
 	KUBEBUILDER="$(KUBEBUILDER)" MAKE="$(MAKE)" hack/verify-scaffold.sh
+	@echo "== The engine, copied to another module"
+	hack/verify-copy.sh
 
 .PHONY: test-integration
 test-integration: ## Run the tests that need a real API server, built on first use (override: KUBEBUILDER_ASSETS).
