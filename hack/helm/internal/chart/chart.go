@@ -75,7 +75,7 @@ func Build(objects []*unstructured.Unstructured, release Release) (map[string]st
 		return nil, fmt.Errorf("no Deployment among %d objects; "+
 			"pipe the output of 'kustomize build hack/helm/source' into this program", len(objects))
 	}
-	for _, name := range []string{"Chart.yaml", "values.yaml"} {
+	for _, name := range []string{"Chart.yaml", "README.md", "values.yaml"} {
 		if files[name], err = fillDefaults(files[name], deployment, release); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -91,24 +91,26 @@ func location(o *unstructured.Unstructured) (folder, condition string, err error
 	name := strings.TrimPrefix(o.GetName(), prefix)
 	switch kind := o.GetKind(); {
 	case kind == "CustomResourceDefinition":
-		return "crd", ".Values.crd.enable", nil
+		return "crd", ".Values.crd.enabled", nil
 	case kind == "Deployment":
 		return "manager", "", nil
 	case kind == "Service", strings.HasPrefix(name, "metrics-"):
-		return "metrics", ".Values.metrics.enable", nil
+		return "metrics", ".Values.metrics.enabled", nil
 	case kind == "ServiceMonitor", kind == "PrometheusRule":
-		return "prometheus", ".Values.prometheus.enable", nil
+		return "prometheus", ".Values.prometheus.enabled", nil
 	case kind == "ConfigMap" && name == "dashboard":
-		return "prometheus", ".Values.dashboard.enable", nil
+		return "prometheus", ".Values.dashboard.enabled", nil
 	case kind == "NetworkPolicy":
-		return "network-policy", ".Values.networkPolicy.enable", nil
+		return "network-policy", ".Values.networkPolicy.enabled", nil
 	case strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
-		return "guardrails", ".Values.guardrails.enable", nil
+		return "guardrails", ".Values.guardrails.enabled", nil
 	case strings.HasPrefix(name, "fleet-manager-"): // ClusterSnapshotSchedules are off where namespaces are listed
 		return "rbac", "not .Values.watchNamespaces", nil
 	case kind == "ClusterRole" && forPeople.MatchString(name):
-		return "rbac", ".Values.rbacHelpers.enable", nil
-	case strings.HasSuffix(kind, "Role"), strings.HasSuffix(kind, "RoleBinding"), kind == "ServiceAccount":
+		return "rbac", ".Values.rbacHelpers.enabled", nil
+	case kind == "ServiceAccount":
+		return "rbac", ".Values.serviceAccount.create", nil
+	case strings.HasSuffix(kind, "Role"), strings.HasSuffix(kind, "RoleBinding"):
 		return "rbac", "", nil
 	default:
 		return "", "", errors.New("the chart has no folder for it; see location in hack/helm")
@@ -146,8 +148,8 @@ func convert(o *unstructured.Unstructured) (path, text string, err error) {
 	if err == nil && text == "" {
 		text, err = t.text()
 	}
-	if condition == ".Values.prometheus.enable" {
-		text = `{{- if not .Values.metrics.enable }}{{ fail "prometheus.enable needs metrics.enable" }}{{ end }}` + "\n" + text
+	if condition == ".Values.prometheus.enabled" {
+		text = `{{- if not .Values.metrics.enabled }}{{ fail "prometheus.enabled needs metrics.enabled" }}{{ end }}` + "\n" + text
 	}
 	if condition != "" {
 		text = "{{- if " + condition + " }}\n" + text + "{{- end }}\n"

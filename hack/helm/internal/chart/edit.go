@@ -39,9 +39,25 @@ func (t *template) setMetadata(o *unstructured.Unstructured) error {
 	}
 	child(t.object, "metadata")["labels"] = t.block(lines...)
 	if o.GetKind() != "CustomResourceDefinition" {
+		t.replaceAccount(o.GetKind())
 		t.replaceNames()
 	}
 	return nil
+}
+
+// replaceAccount makes the name of the manager's ServiceAccount depend on values, wherever it is.
+func (t *template) replaceAccount(kind string) {
+	name := t.inline(`{{ include "snapshotschedule.serviceAccountName" $ }}`)
+	if kind == "ServiceAccount" {
+		child(t.object, "metadata")["name"] = name
+	}
+	if pod := child(t.object, "spec", "template", "spec"); pod != nil {
+		pod["serviceAccountName"] = name
+	}
+	subjects, _ := t.object["subjects"].([]any)
+	for _, subject := range subjects {
+		subject.(map[string]any)["name"] = name
+	}
 }
 
 // labelsOf are the values that add labels to objects, by kind.
@@ -145,7 +161,7 @@ func (t *template) editDeployment() error {
 	d.spec["replicas"] = t.inline("{{ .Values.manager.replicas }}")
 	d.manager["image"] = t.inline(`{{ include "snapshotschedule.image" . | quote }}`)
 	d.manager["args"] = t.block(
-		"{{- if .Values.metrics.enable }}", "- "+metricsArg, "{{- end }}",
+		"{{- if .Values.metrics.enabled }}", "- "+metricsArg, "{{- end }}",
 		"{{- range .Values.manager.args }}", "- {{ . | quote }}", "{{- end }}",
 		"{{- with .Values.watchNamespaces }}", `- --watch-namespaces={{ join "," . }}`, "{{- end }}",
 		"{{- if .Values.metrics.certificateSecret }}", "- --metrics-cert-path=/tmp/k8s-metrics-server/metrics-certs", "{{- end }}")

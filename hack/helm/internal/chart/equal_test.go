@@ -23,7 +23,7 @@ func TestChartEqualsKustomize(t *testing.T) {
 	want := append(kustomize(t, "config/crd"), kustomize(t, "config/default")...)
 	requireEqual(t, render(t, c, likeKustomize), byKey(t, withoutNamespace(t, want)))
 
-	all := "{prometheus: {enable: true}, networkPolicy: {enable: true}, dashboard: {enable: true}, guardrails: {enable: true}}"
+	all := "{prometheus: {enabled: true}, networkPolicy: {enabled: true}, dashboard: {enabled: true}, guardrails: {enabled: true}}"
 	want = kustomize(t, "hack/helm/source")
 	requireEqual(t, render(t, c, likeKustomize.with(all)), byKey(t, withoutNamespace(t, want)))
 }
@@ -45,7 +45,7 @@ func TestChartWithACertificateEqualsKustomize(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := byKey(t, kustomize(t, filepath.Join("dist", filepath.Base(folder))))
-	values := "{prometheus: {enable: true}, metrics: {certificateSecret: metrics-server-cert}}"
+	values := "{prometheus: {enabled: true}, metrics: {certificateSecret: metrics-server-cert}}"
 	got := render(t, loadChart(t, release), likeKustomize.with(values))
 	for _, key := range []string{
 		"Deployment.apps " + namespace + "/" + prefix + "controller-manager",
@@ -60,7 +60,7 @@ func TestChartWithACertificateEqualsKustomize(t *testing.T) {
 
 // The overlay of docs/operations.md adds the list of namespaces, and kubectl apply -n sets the namespace of the Roles.
 func TestNamespacedChartEqualsKustomize(t *testing.T) {
-	values := "{watchNamespaces: [bank, shop], crd: {enable: false}, rbacHelpers: {enable: false}, metrics: {enable: false}}"
+	values := "{watchNamespaces: [bank, shop], crd: {enabled: false}, rbacHelpers: {enabled: false}, metrics: {enabled: false}}"
 	got := render(t, loadChart(t, release), install{name: Name, namespace: Name, values: values})
 	all := kustomize(t, "config/namespaced")
 	for _, watched := range []string{"bank", "shop"} {
@@ -130,6 +130,8 @@ func removeHelmMetadata(t *testing.T, o *unstructured.Unstructured) {
 		"app.kubernetes.io/managed-by": "Helm",
 		"app.kubernetes.io/instance":   Name,
 		"app.kubernetes.io/name":       Name,
+		"app.kubernetes.io/part-of":    Name,
+		"app.kubernetes.io/version":    "latest",
 		"helm.sh/chart":                Name + "-" + release.Version,
 	} {
 		if labels[key] != want {

@@ -14,8 +14,8 @@ import (
 
 // A default Prometheus stack ignores objects without its labels, and Grafana's sidecar those without the dashboard's.
 func TestMonitoringValuesReachEveryObject(t *testing.T) {
-	values := `{prometheus: {enable: true, interval: 45s, labels: {release: stack}, docsURL: 'https://wiki.example.com/docs'},
-		dashboard: {enable: true, labels: {grafana_dashboard: null, dashboards: "yes"}}}`
+	values := `{prometheus: {enabled: true, interval: 45s, labels: {release: stack}, docsURL: 'https://wiki.example.com/docs'},
+		dashboard: {enabled: true, labels: {grafana_dashboard: null, dashboards: "yes"}}}`
 	checked := map[string]bool{}
 	for key, o := range render(t, loadChart(t, release), likeKustomize.with(values)) {
 		kind := o.GetKind()
@@ -59,7 +59,7 @@ func requireSelected(t *testing.T, all objectsByKey, o *unstructured.Unstructure
 }
 
 func TestPodDisruptionBudgetSelectsThePods(t *testing.T) {
-	i := install{name: "backup", namespace: "ops", values: "{podDisruptionBudget: {enable: true}, manager: {podLabels: {a: b}}}"}
+	i := install{name: "backup", namespace: "ops", values: "{podDisruptionBudget: {enabled: true}, manager: {podLabels: {a: b}}}"}
 	got := render(t, loadChart(t, release), i)
 	budget := got["PodDisruptionBudget.policy ops/backup-snapshotschedule-controller-manager"]
 	if budget == nil {
@@ -70,7 +70,7 @@ func TestPodDisruptionBudgetSelectsThePods(t *testing.T) {
 
 // Without egress rules of its own, a policy with policyTypes Egress would cut the manager off from the API server.
 func TestNetworkPoliciesAllowTheMetricsInAndTheAPIServerOut(t *testing.T) {
-	values := "{networkPolicy: {enable: true, apiServerPorts: [443, 16443]}}"
+	values := "{networkPolicy: {enabled: true, apiServerPorts: [443, 16443]}}"
 	got := render(t, loadChart(t, release), likeKustomize.with(values))
 	ports := map[string][]any{}
 	for _, o := range got {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// metricsArg is the argument that the value metrics.enable sets.
+// metricsArg is the argument that the value metrics.enabled sets.
 const metricsArg = "--metrics-bind-address=:8443"
 
 // deployment is the part of a Deployment that values change.
@@ -56,7 +56,7 @@ func parseDeployment(object map[string]any) (deployment, error) {
 // Helm requires a semantic version.
 var semanticVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// fillDefaults fills the Deployment's values into Chart.yaml or values.yaml.
+// fillDefaults fills the release and the Deployment's values into one of the chart's files.
 func fillDefaults(text string, object *unstructured.Unstructured, release Release) (string, error) {
 	if !semanticVersion.MatchString(release.Version) {
 		return "", fmt.Errorf("%q is not a semantic version such as 1.2.3", release.Version)
@@ -74,7 +74,7 @@ func fillDefaults(text string, object *unstructured.Unstructured, release Releas
 		return "", err
 	}
 	data := map[string]any{
-		"version": release.Version, "image": image, "replicas": d.spec["replicas"], "args": args[1:],
+		"version": release.Version, "image": image, "imageName": release.Image, "replicas": d.spec["replicas"], "args": args[1:],
 		"repository": release.Repository, "docs": release.Docs,
 	}
 	for value, field := range d.fields() {

@@ -18,6 +18,9 @@ import (
 // overrides has one change of each value.
 var overrides = map[string]string{
 	"fullnameOverride":                  "{fullnameOverride: other}",
+	"nameOverride":                      "{nameOverride: other}",
+	"commonLabels":                      "{commonLabels: {team: storage}}",
+	"extraObjects":                      "{extraObjects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: '{{ .Release.Name }}-more'}}]}",
 	"watchNamespaces":                   "{watchNamespaces: [a, b]}",
 	"manager.replicas":                  "{manager: {replicas: 3}}",
 	"manager.image.repository":          "{manager: {image: {repository: example.com/other}}}",
@@ -39,23 +42,47 @@ var overrides = map[string]string{
 	"manager.volumeMounts":              "{manager: {volumeMounts: [{name: certificate, mountPath: /certificate}]}}",
 	"manager.podAnnotations":            "{manager: {podAnnotations: {example.com/a: b}}}",
 	"manager.podLabels":                 "{manager: {podLabels: {example.com/a: b}}}",
+	"serviceAccount.create":             "{serviceAccount: {create: false, name: other}}",
+	"serviceAccount.name":               "{serviceAccount: {name: other}}",
 	"serviceAccount.annotations":        "{serviceAccount: {annotations: {example.com/a: b}}}",
 	"serviceAccount.labels":             "{serviceAccount: {labels: {example.com/a: b}}}",
-	"podDisruptionBudget.enable":        "{podDisruptionBudget: {enable: true}}",
-	"prometheus.labels":                 "{prometheus: {enable: true, labels: {release: monitoring}}}",
-	"prometheus.interval":               "{prometheus: {enable: true, interval: 30s}}",
-	"prometheus.docsURL":                "{prometheus: {enable: true, docsURL: 'https://wiki.example.com/docs'}}",
-	"dashboard.enable":                  "{dashboard: {enable: true}}",
-	"dashboard.labels":                  "{dashboard: {enable: true, labels: {grafana_dashboard: null, dashboards: 'yes'}}}",
-	"networkPolicy.apiServerPorts":      "{networkPolicy: {enable: true, apiServerPorts: [16443]}}",
-	"rbacHelpers.enable":                "{rbacHelpers: {enable: false}}",
-	"crd.enable":                        "{crd: {enable: false}}",
+	"podDisruptionBudget.enabled":       "{podDisruptionBudget: {enabled: true}}",
+	"prometheus.labels":                 "{prometheus: {enabled: true, labels: {release: monitoring}}}",
+	"prometheus.serviceAccount":         "{prometheus: {serviceAccount: {name: prometheus, namespace: monitoring}}}",
+	"prometheus.interval":               "{prometheus: {enabled: true, interval: 30s}}",
+	"prometheus.docsURL":                "{prometheus: {enabled: true, docsURL: 'https://wiki.example.com/docs'}}",
+	"dashboard.enabled":                 "{dashboard: {enabled: true}}",
+	"dashboard.labels":                  "{dashboard: {enabled: true, labels: {grafana_dashboard: null, dashboards: 'yes'}}}",
+	"networkPolicy.apiServerPorts":      "{networkPolicy: {enabled: true, apiServerPorts: [16443]}}",
+	"rbacHelpers.enabled":               "{rbacHelpers: {enabled: false}}",
+	"crd.enabled":                       "{crd: {enabled: false}}",
 	"crd.keep":                          "{crd: {keep: false}}",
-	"guardrails.enable":                 "{guardrails: {enable: true}}",
-	"metrics.enable":                    "{metrics: {enable: false}}",
+	"guardrails.enabled":                "{guardrails: {enabled: true}}",
+	"metrics.enabled":                   "{metrics: {enabled: false}}",
 	"metrics.certificateSecret":         "{metrics: {certificateSecret: metrics-server-cert}}",
-	"prometheus.enable":                 "{prometheus: {enable: true}}",
-	"networkPolicy.enable":              "{networkPolicy: {enable: true}}",
+	"prometheus.enabled":                "{prometheus: {enabled: true}}",
+	"networkPolicy.enabled":             "{networkPolicy: {enabled: true}}",
+}
+
+// A ServiceAccount that the chart does not create is the one that pods and bindings name.
+func TestAnotherServiceAccountIsNamedEverywhere(t *testing.T) {
+	got := render(t, loadChart(t, release), likeKustomize.with("{serviceAccount: {create: false, name: other}}"))
+	named := 0
+	for key, o := range got {
+		if o.GetKind() == "ServiceAccount" {
+			t.Errorf("%s is created", key)
+		}
+		for _, reference := range references(o) {
+			if account, ok := strings.CutPrefix(reference, "ServiceAccount "+namespace+"/"); ok {
+				if named++; account != "other" {
+					t.Errorf("%s names %s", key, account)
+				}
+			}
+		}
+	}
+	if named < 4 {
+		t.Errorf("found %d references", named)
+	}
 }
 
 func TestEveryValueChangesTheResult(t *testing.T) {
@@ -75,8 +102,8 @@ func TestEveryValueChangesTheResult(t *testing.T) {
 		// What a value changes may have to be turned on first.
 		enable := ""
 		for _, part := range []string{"prometheus", "dashboard", "networkPolicy"} {
-			if rest, ok := strings.CutPrefix(name, part+"."); ok && rest != "enable" {
-				enable = "{" + part + ": {enable: true}}"
+			if rest, ok := strings.CutPrefix(name, part+"."); ok && rest != "enabled" {
+				enable = "{" + part + ": {enabled: true}}"
 			}
 		}
 		before := render(t, c, likeKustomize.with(enable))
@@ -105,16 +132,18 @@ func leaves(values map[string]any, path []string) []string {
 func TestInvalidValuesAreRejected(t *testing.T) {
 	c := loadChart(t, release)
 	for values, message := range map[string]string{
-		"{metrics: {enabled: false}}":                            "enabled",
-		"{prometheus: {interval: often}}":                        "interval",
-		"{prometheus: {docsURL: docs/}}":                         "docsURL",
-		"{networkPolicy: {apiServerPorts: []}}":                  "apiServerPorts",
-		"{replicas: 1}":                                          "replicas",
-		"{watchNamespaces: [A]}":                                 "watchNamespaces",
-		"{watchNamespaces: a}":                                   "watchNamespaces",
-		"{manager: {image: {digest: latest}}}":                   "digest",
-		"{manager: {replicas: many}}":                            "replicas",
-		"{metrics: {enable: false}, prometheus: {enable: true}}": "prometheus.enable needs metrics.enable",
+		"{metrics: {enable: false}}":                               "enable",
+		"{commonLabels: {app.kubernetes.io/name: other}}":          "commonLabels",
+		"{serviceAccount: {create: false}}":                        "serviceAccount.name",
+		"{prometheus: {interval: often}}":                          "interval",
+		"{prometheus: {docsURL: docs/}}":                           "docsURL",
+		"{networkPolicy: {apiServerPorts: []}}":                    "apiServerPorts",
+		"{replicas: 1}":                                            "replicas",
+		"{watchNamespaces: [A]}":                                   "watchNamespaces",
+		"{watchNamespaces: a}":                                     "watchNamespaces",
+		"{manager: {image: {digest: latest}}}":                     "digest",
+		"{manager: {replicas: many}}":                              "replicas",
+		"{metrics: {enabled: false}, prometheus: {enabled: true}}": "prometheus.enabled needs metrics.enabled",
 	} {
 		if _, err := likeKustomize.with(values).files(c); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: %v", values, err)
@@ -124,7 +153,7 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 
 func TestReferencesMatchUnderOtherNames(t *testing.T) {
 	c := loadChart(t, release)
-	all := "watchNamespaces: [shop, bank], prometheus: {enable: true}, networkPolicy: {enable: true}, guardrails: {enable: true}"
+	all := "watchNamespaces: [shop, bank], prometheus: {enabled: true}, networkPolicy: {enabled: true}, guardrails: {enabled: true}"
 	for _, i := range []install{
 		{name: "backup", namespace: "ops", values: "{" + all + "}"},
 		{name: "x", namespace: "ops", values: "{" + all + ", fullnameOverride: a-name-of-more-than-twenty-eight-characters}"},
@@ -178,6 +207,37 @@ func references(o *unstructured.Unstructured) (keys []string) {
 		keys = append(keys, "ServiceAccount "+o.GetNamespace()+"/"+account)
 	}
 	return keys
+}
+
+// Artifact Hub shows what the annotations say.
+func TestAnnotationsDescribeTheCRDs(t *testing.T) {
+	c := loadChart(t, release)
+	got := render(t, c, likeKustomize)
+	kinds := map[string]bool{}
+	var crds, examples []struct{ Kind, Version, Name, APIVersion string }
+	for annotation, into := range map[string]any{"crds": &crds, "crdsExamples": &examples} {
+		if err := yaml.Unmarshal([]byte(c.Metadata.Annotations["artifacthub.io/"+annotation]), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, crd := range crds {
+		o := got["CustomResourceDefinition.apiextensions.k8s.io /"+crd.Name]
+		if o == nil {
+			t.Fatalf("no CRD is named %q", crd.Name)
+		}
+		if kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind"); kind != crd.Kind {
+			t.Errorf("%s is of kind %s", crd.Name, crd.Kind)
+		}
+		kinds["snapshots.mapcontroller.dev/"+crd.Version+" "+crd.Kind] = true
+	}
+	for _, example := range examples {
+		if !kinds[example.APIVersion+" "+example.Kind] {
+			t.Errorf("an example is a %s", example.Kind)
+		}
+	}
+	if len(crds) != 2 || len(examples) != 2 {
+		t.Errorf("%d CRDs, %d examples", len(crds), len(examples))
+	}
 }
 
 func TestImageReferencesAreKept(t *testing.T) {

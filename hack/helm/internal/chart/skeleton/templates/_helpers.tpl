@@ -5,11 +5,24 @@ has at most 63 characters.
 {{- define "snapshotschedule.fullname" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 28 | trimSuffix "-" }}
-{{- else if contains .Chart.Name .Release.Name }}
+{{- else }}
+{{- $name := .Values.nameOverride | default .Chart.Name }}
+{{- if contains $name .Release.Name }}
 {{- .Release.Name | trunc 28 | trimSuffix "-" }}
 {{- else }}
-{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 28 | trimSuffix "-" }}
+{{- printf "%s-%s" .Release.Name $name | trunc 28 | trimSuffix "-" }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
+The manager's ServiceAccount.
+*/}}
+{{- define "snapshotschedule.serviceAccountName" -}}
+{{- if not (or .Values.serviceAccount.create .Values.serviceAccount.name) }}
+{{- fail "serviceAccount.create=false needs serviceAccount.name: the account default is every pod's, and this one may delete snapshots" }}
+{{- end }}
+{{- .Values.serviceAccount.name | default (printf "%s-controller-manager" (include "snapshotschedule.fullname" .)) }}
 {{- end }}
 
 {{/*
@@ -19,7 +32,12 @@ The labels of every object.
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/part-of: {{ .Chart.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/*
