@@ -108,7 +108,7 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 				return err
 			}
 			if len(found.Unread) > 0 {
-				return found.unreadError()
+				return unreadError(found.Unread)
 			}
 			if failOnGaps && found.gaps() > 0 {
 				return ErrFound

@@ -36,18 +36,52 @@ const (
 // coverageOfContexts reads what is protected in the clusters of all contexts that match a
 // pattern. What cannot be read of one hides nothing of the others.
 func (f *Factory) coverageOfContexts(ctx context.Context, pattern string, scope *Scope, now time.Time) (*coverage, error) {
+	if _, err := labels.Parse(scope.Selector); err != nil {
+		return nil, err
+	}
+	found, err := ofContexts(ctx, f, pattern, func(ctx context.Context, one *Factory) (*coverage, error) {
+		return one.readCoverage(ctx, scope, now)
+	})
+	sum := &coverage{Claims: []claimCoverage{}, Leftovers: []leftover{}}
+	for _, of := range found {
+		if of.err != nil {
+			sum.Unread = append(sum.Unread, unreadCluster{of.name, of.errorText()})
+			continue
+		}
+		for i := range of.read.Claims {
+			of.read.Claims[i].Cluster = of.name
+		}
+		for i := range of.read.Leftovers {
+			of.read.Leftovers[i].Cluster = of.name
+		}
+		sum.Claims = append(sum.Claims, of.read.Claims...)
+		sum.Leftovers = append(sum.Leftovers, of.read.Leftovers...)
+	}
+	return sum, err
+}
+
+// ofContext is what was read in the cluster of a context.
+type ofContext[T any] struct {
+	name string
+	read T
+	err  error
+}
+
+func (o *ofContext[T]) errorText() string { return strings.TrimPrefix(messageOf(o.err), "error: ") }
+
+// ofContexts reads something in the clusters of all contexts that match a pattern, some of them at a time.
+func ofContexts[T any](
+	ctx context.Context, f *Factory, pattern string, read func(ctx context.Context, one *Factory) (T, error),
+) ([]ofContext[T], error) {
 	c := f.Config
 	if given(*c.Context, *c.ClusterName, *c.AuthInfoName, *c.APIServer, *c.BearerToken) > 0 {
 		return nil, errors.New("--contexts names the clusters: leave out --context, --cluster, --user, --server and --token")
-	}
-	if _, err := labels.Parse(scope.Selector); err != nil {
-		return nil, err
 	}
 	names, err := f.contextsLike(pattern)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]*coverage, len(names))
+	found := make([]ofContext[T], len(names))
 	warnings := make([]bytes.Buffer, len(names))
 	places := make(chan struct{}, clustersAtOnce)
 	var all sync.WaitGroup
@@ -55,39 +89,21 @@ func (f *Factory) coverageOfContexts(ctx context.Context, pattern string, scope 
 		all.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			found[i] = f.coverageOfContext(ctx, name, scope, now, &warnings[i])
+			ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
+			defer cancel()
+			one := &Factory{IOStreams: f.IOStreams, Config: inContext(f.Config, name), Clock: f.Clock}
+			one.ErrOut = &warnings[i]
+			found[i].name = name
+			found[i].read, found[i].err = read(ctx, one)
 		})
 	}
 	all.Wait()
-	sum := &coverage{Claims: []claimCoverage{}, Leftovers: []leftover{}}
 	for i := range found {
 		for line := range strings.Lines(warnings[i].String()) {
 			say(f.ErrOut, names[i]+": "+strings.TrimSuffix(line, "\n"))
 		}
-		sum.Claims = append(sum.Claims, found[i].Claims...)
-		sum.Leftovers = append(sum.Leftovers, found[i].Leftovers...)
-		sum.Unread = append(sum.Unread, found[i].Unread...)
 	}
-	return sum, context.Cause(ctx)
-}
-
-// coverageOfContext reads what is protected in one cluster.
-func (f *Factory) coverageOfContext(ctx context.Context, name string, scope *Scope, now time.Time, warnings *bytes.Buffer) *coverage {
-	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
-	defer cancel()
-	one := &Factory{IOStreams: f.IOStreams, Config: inContext(f.Config, name), Clock: f.Clock}
-	one.ErrOut = warnings
-	found, err := one.readCoverage(ctx, scope, now)
-	if err != nil {
-		return &coverage{Unread: []unreadCluster{{name, strings.TrimPrefix(messageOf(err), "error: ")}}}
-	}
-	for i := range found.Claims {
-		found.Claims[i].Cluster = name
-	}
-	for i := range found.Leftovers {
-		found.Leftovers[i].Cluster = name
-	}
-	return found
+	return found, context.Cause(ctx)
 }
 
 // inContext returns the flags for another context. Those that name a part of a context are
@@ -126,9 +142,9 @@ func (f *Factory) contextsLike(pattern string) ([]string, error) {
 }
 
 // unreadError names the clusters that could not be read.
-func (c *coverage) unreadError() error {
+func unreadError(all []unreadCluster) error {
 	var names []string
-	for _, u := range c.Unread {
+	for _, u := range all {
 		names = append(names, u.Cluster)
 	}
 	return fmt.Errorf("%s could not be read: %s", plural(len(names), "cluster"), strings.Join(names, ", "))

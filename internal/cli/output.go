@@ -33,6 +33,7 @@ type Output struct {
 
 // Formats of -o.
 const (
+	HTML  = "html"
 	JSON  = "json"
 	YAML  = "yaml"
 	Names = "name"

@@ -40,6 +40,7 @@ var commands = []func(*Factory) *cobra.Command{
 	newTimelineCommand,
 	newWhyCommand,
 	newPreviewCommand,
+	newReportCommand,
 
 	// GroupAct
 	newSnapshotCommand,

@@ -1,0 +1,239 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/version"
+)
+
+// reportAhead is how far ahead a report looks for what retention deletes.
+const reportAhead = 30 * day
+
+// fullReport is what there is to know about the snapshots of some clusters.
+type fullReport struct {
+	Time     metav1.Time     `json:"time"`
+	Until    metav1.Time     `json:"until"`
+	Version  string          `json:"version"`
+	Clusters []clusterReport `json:"clusters"`
+	// Unread are the clusters of --contexts that could not be read.
+	Unread []unreadCluster `json:"unreadClusters,omitempty"`
+}
+
+type clusterReport struct {
+	// Name is that of the context.
+	Name   string `json:"name"`
+	Server string `json:"server"`
+	// User is the one who read it, as the cluster knows them.
+	User string `json:"user"`
+	// Namespace is empty if all were read.
+	Namespace string           `json:"namespace,omitempty"`
+	Fleets    []fleetReport    `json:"clusterSnapshotSchedules,omitempty"`
+	Schedules []scheduleReport `json:"snapshotSchedules"`
+	Coverage  *coverage        `json:"coverage"`
+}
+
+type fleetReport struct {
+	Name                    string             `json:"name"`
+	Policy                  string             `json:"policy"`
+	Conditions              []metav1.Condition `json:"conditions,omitempty"`
+	Namespaces              int32              `json:"namespaces"`
+	OldestRecoveryPointTime *metav1.Time       `json:"oldestRecoveryPointTime,omitempty"`
+	Problems                []problem          `json:"problems,omitempty"`
+}
+
+type scheduleReport struct {
+	Status                  scheduleStatus `json:"status"`
+	OldestRecoveryPointTime *metav1.Time   `json:"oldestRecoveryPointTime,omitempty"`
+	// Timeline and Deletes are empty while the spec is invalid: nothing is deleted then.
+	Timeline   *timeline  `json:"timeline,omitempty"`
+	Deletes    []deletion `json:"deletes,omitempty"`
+	Incomplete bool       `json:"incomplete,omitempty"`
+}
+
+func newReportCommand(f *Factory) *cobra.Command {
+	var scope Scope
+	var output Output
+	var contexts string
+	cmd := &cobra.Command{
+		Use:     "report",
+		GroupID: GroupShow,
+		Short:   "Write one page about all schedules, PVCs and snapshots, to look at or to file",
+		Long: "Write one HTML page: which schedules protect what, every PVC's snapshots over time, what is not\n" +
+			"protected and why, and what retention will delete in the next 30 days. The page needs no server\n" +
+			"and loads nothing. It can be searched and printed.",
+		Example: `  # Everything in the cluster
+  kubectl snapsched report -A > report.html
+
+  # All clusters of the kubeconfig whose context's name begins with prod-
+  kubectl snapsched report -A --contexts 'prod-*' > report.html
+
+  # What a page shows, for a program
+  kubectl snapsched report -A -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file := fileOf(f.Out); output.Format != JSON && file != nil && term.IsTerminal(int(file.Fd())) {
+				return errors.New("the page is for a browser: write it to a file, as in 'kubectl snapsched report -A > report.html'")
+			}
+			all, err := f.readReport(cmd.Context(), contexts, &scope)
+			if err != nil {
+				return err
+			}
+			if output.Format == JSON {
+				err = output.PrintStructured(f.Out, all)
+			} else {
+				err = all.writePage(f.Out)
+			}
+			if err == nil && len(all.Unread) > 0 {
+				err = unreadError(all.Unread)
+			}
+			return err
+		},
+	}
+	scope.AddFlags(cmd, "schedules")
+	output.AddFlags(cmd, false, HTML, JSON)
+	cmd.Flags().StringVar(&contexts, "contexts", "", "Report on the clusters of all contexts of the kubeconfig whose name matches this "+
+		"pattern, in which * stands for any text and ? for one character.")
+	return cmd
+}
+
+// readReport reads the present cluster or, with a pattern, those of the contexts that match.
+func (f *Factory) readReport(ctx context.Context, contexts string, scope *Scope) (*fullReport, error) {
+	now := f.Clock.Now()
+	all := &fullReport{Time: *timeOf(now), Until: *timeOf(now.Add(reportAhead)), Version: version.Get().String(), Clusters: []clusterReport{}}
+	if contexts == "" {
+		one, err := f.readClusterReport(ctx, scope, now)
+		all.Clusters = append(all.Clusters, one)
+		return all, err
+	}
+	found, err := ofContexts(ctx, f, contexts, func(ctx context.Context, one *Factory) (clusterReport, error) {
+		return one.readClusterReport(ctx, scope, now)
+	})
+	for _, of := range found {
+		if of.err != nil {
+			all.Unread = append(all.Unread, unreadCluster{of.name, of.errorText()})
+			continue
+		}
+		all.Clusters = append(all.Clusters, of.read)
+	}
+	return all, err
+}
+
+func (f *Factory) readClusterReport(ctx context.Context, scope *Scope, now time.Time) (r clusterReport, err error) {
+	if err := f.Connect(); err != nil {
+		return r, err
+	}
+	r.Schedules, r.Namespace = []scheduleReport{}, scope.namespace(f)
+	if err := f.readWhere(ctx, &r); err != nil {
+		return r, err
+	}
+	found, err := f.readSchedules(ctx, r.Namespace, scope.Selector)
+	if err != nil {
+		return r, err
+	}
+	if scope.AllNamespaces {
+		if r.Fleets, err = f.readFleets(ctx); err != nil {
+			return r, err
+		}
+	}
+	inv, err := f.readInventory(ctx, r.Namespace, labels.Everything(), managed)
+	if err != nil {
+		return r, err
+	}
+	r.Coverage = coverageOf(found, inv, now)
+	for _, s := range found {
+		one, err := f.reportOn(ctx, s, *inv, now)
+		if err != nil {
+			return r, fmt.Errorf("SnapshotSchedule %s/%s: %w", s.Namespace, s.Name, err)
+		}
+		r.Schedules = append(r.Schedules, one)
+	}
+	return r, ctx.Err()
+}
+
+// readWhere finds out where a cluster is, and who reads it. A cluster may not tell.
+func (f *Factory) readWhere(ctx context.Context, r *clusterReport) error {
+	config, err := f.Config.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	raw, err := f.Config.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return err
+	}
+	r.Name, r.Server = cmp.Or(*f.Config.Context, raw.CurrentContext), config.Host
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := f.client.Create(ctx, review); err != nil { // an older cluster cannot tell, and the others say what is wrong at the next request
+		review.Status.UserInfo.Username = "unknown"
+	}
+	r.User = review.Status.UserInfo.Username
+	return nil
+}
+
+// readFleets reads ClusterSnapshotSchedules; none if they are not installed, or if the user may not.
+func (f *Factory) readFleets(ctx context.Context) (all []fleetReport, err error) {
+	list := &v1alpha1.ClusterSnapshotScheduleList{}
+	if err := f.list(ctx, list); err != nil {
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			err = nil
+		}
+		return nil, err
+	}
+	for i := range list.Items {
+		c := &list.Items[i]
+		one := fleetReport{
+			Name: c.Name, Policy: policyWords(&c.Spec.Template.Spec), Conditions: c.Status.Conditions,
+			OldestRecoveryPointTime: c.Status.OldestRecoveryPointTime,
+		}
+		if c.Status.Inputs != nil {
+			one.Namespaces = c.Status.Inputs.Namespaces.Total
+		}
+		for _, p := range c.Status.Problems {
+			one.Problems = append(one.Problems, problem{p.Reason, p.Namespace + ": " + p.Message})
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// reportOn reports on one schedule.
+func (f *Factory) reportOn(ctx context.Context, s *v1alpha1.SnapshotSchedule, inv inventory, now time.Time) (r scheduleReport, err error) {
+	if inv.origin, err = readOrigin(ctx, f.client, s); err != nil {
+		return r, err
+	}
+	r.Status, r.OldestRecoveryPointTime = statusOf(s, &inv, now), s.Status.OldestRecoveryPointTime
+	if r.Status.InvalidSpec != "" {
+		return r, nil
+	}
+	return r, r.lookAhead(s, &inv, now)
+}
+
+// lookAhead fills in what the snapshots are, and what becomes of them.
+func (r *scheduleReport) lookAhead(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) (err error) {
+	if r.Timeline, err = timelineOf(s, inv, "", now); err != nil {
+		return err
+	}
+	p, err := previewOf(variants{present: s, future: s}.recorded(now, inv.origin), inv, now, now.Add(reportAhead))
+	if err != nil {
+		return err
+	}
+	r.Deletes, r.Incomplete = p.Deletes, p.Incomplete
+	slices.SortStableFunc(r.Deletes, func(a, b deletion) int { return a.Time.Compare(b.Time.Time) })
+	return nil
+}
