@@ -54,15 +54,24 @@ func load(ctx context.Context, archive string) {
 // kustomize builds config/crd and config/default of a checkout as users do, with an overlay that sets the image.
 func kustomize(ctx context.Context, tree, tag string) []byte {
 	GinkgoHelper()
+	return overlay(ctx, "", tag, filepath.Join(tree, "config", "crd"), filepath.Join(tree, "config", "default"))
+}
+
+// overlay builds folders, with the namespace and the image of an overlay.
+func overlay(ctx context.Context, namespace, tag string, folders ...string) []byte {
+	GinkgoHelper()
 	dir := GinkgoT().TempDir()
-	config := suite.Must(filepath.Abs(filepath.Join(tree, "config")))
-	relative := suite.Must(filepath.Rel(dir, config))
-	overlay := `apiVersion: kustomize.config.k8s.io/v1beta1
+	resources := make([]string, len(folders))
+	for i, folder := range folders {
+		resources[i] = suite.Must(filepath.Rel(dir, suite.Must(filepath.Abs(folder))))
+	}
+	text := `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
-resources: [` + relative + `/crd, ` + relative + `/default]
+namespace: "` + namespace + `"
+resources: [` + strings.Join(resources, ", ") + `]
 images: [{name: controller, newName: ` + repository + `, newTag: ` + tag + `}]
 `
-	Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600)).To(Succeed())
+	Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600)).To(Succeed())
 	return []byte(run(ctx, nil, "go", "tool", "-modfile=hack/tools/kustomize.mod", "kustomize", "build", dir))
 }
 

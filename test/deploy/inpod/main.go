@@ -1,11 +1,13 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The program inpod reports what a pod sees from within. The operator's image has no shell, so the suite has
-// its own image.
+// The program inpod reports what a pod sees from within, and writes and reads its data. The operator's image has no
+// shell, so the suite has its own image.
 package main
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -13,17 +15,28 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 )
 
 func main() {
-	err := errors.New("usage: inpod get URL TOKEN-FILE | inpod inspect")
+	err := errors.New("usage: inpod get URL TOKEN-FILE | inspect | write FILE | sum FILE [WANT] | sleep")
 	switch args := os.Args[1:]; {
 	case len(args) == 3 && args[0] == "get":
 		err = get(args[1], args[2])
 	case len(args) == 1 && args[0] == "inspect":
 		err = inspect()
+	case len(args) == 2 && args[0] == "write":
+		err = write(args[1])
+	case len(args) >= 2 && len(args) <= 3 && args[0] == "sum":
+		err = sum(args[1], strings.Join(args[2:], ""))
+	case len(args) == 1 && args[0] == "sleep":
+		end := make(chan os.Signal, 1)
+		signal.Notify(end, syscall.SIGTERM)
+		<-end
+		err = errors.New("terminated")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -76,4 +89,30 @@ func inspect() error {
 		}
 	}
 	return json.NewEncoder(os.Stdout).Encode(seen)
+}
+
+// write writes a MiB that nobody else may read, other bytes each time, and prints its checksum.
+func write(file string) error {
+	data := make([]byte, 1<<20)
+	if _, err := rand.Read(data); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return err
+	}
+	return sum(file, "")
+}
+
+// sum prints the checksum of a file, which is an error if it is not the one that is wanted.
+func sum(file, want string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	got := fmt.Sprintf("%x", sha256.Sum256(data))
+	fmt.Println(got)
+	if want != "" && got != want {
+		return fmt.Errorf("the checksum of %s is wrong", file)
+	}
+	return nil
 }
