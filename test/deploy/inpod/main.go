@@ -110,9 +110,9 @@ func sum(file, want string) error {
 		return err
 	}
 	got := fmt.Sprintf("%x", sha256.Sum256(data))
-	fmt.Println(got)
 	if want != "" && got != want {
 		return fmt.Errorf("the checksum of %s is wrong", file)
 	}
+	fmt.Println(got)
 	return nil
 }
