@@ -195,7 +195,7 @@ test-deploy: ## Deploy and upgrade the image and the chart on a real node (skipp
 	@go -C hack/cluster build -o "$(CURDIR)/bin/cluster" .
 	@if ! result="$$(bin/cluster node-check 2>&1)"; then \
 	  echo "== SKIPPED, nothing was tested: $${result#error: }"; exit 0; fi; echo "$$result"; \
-	set -x; bin/cluster run --node -- go test -count=1 -timeout=30m -v ./test/deploy
+	set -x; bin/cluster run --node -- go test -count=1 -timeout=30m -v ./test/deploy -ginkgo.label-filter='!measured'
 
 # PLAN as a pattern for 'go test -run': a class, a workload and a plan, where * stands for any text.
 PLAN_PATTERN = ^TestFaults$$$(if $(PLAN),/^$(subst /,$$/^,$(subst *,.*,$(subst +,[+],$(PLAN))))$$)

@@ -38,7 +38,8 @@ func newSite(ctx context.Context, namespace string) *site {
 	DeferCleanup(uninstall, manifests, namespace, NodeTimeout(5*time.Minute))
 	run(ctx, manifests, "kubectl", "apply", "--server-side", "-f", "-")
 	s := &site{namespace: namespace, plugin: filepath.Join(GinkgoT().TempDir(), "kubectl-snapsched")}
-	run(ctx, nil, "go", "build", "-o", s.plugin, "./cmd/kubectl-snapsched")
+	// With the flags of the image, for which all but the program itself is compiled already.
+	run(ctx, nil, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-tags=grpcnotrace", "-o", s.plugin, "./cmd/kubectl-snapsched")
 	Expect(cluster.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}})).To(Succeed())

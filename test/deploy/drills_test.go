@@ -96,6 +96,7 @@ var _ = Describe("drills with data", Ordered, func() {
 		Expect(output).To(And(ContainSubstring("inconclusive: "), ContainSubstring("permission denied")))
 	}, NodeTimeout(3*time.Minute))
 
+	// Contract: VER-4, VER-5.
 	It("fail when the data is damaged, and the schedule says so until one succeeds", func(ctx context.Context) {
 		code, output := verify(ctx, check...)
 		Expect(code).To(BeZero(), output)
