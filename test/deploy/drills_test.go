@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	local "mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/recording"
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
@@ -98,14 +100,26 @@ var _ = Describe("drills with data", Ordered, func() {
 
 	// Contract: VER-4, VER-5.
 	It("fail when the data is damaged, and the schedule says so until one succeeds", func(ctx context.Context) {
-		code, output := verify(ctx, check...)
+		seen := &recording.Recording{}
+		seen.Call(image, "example.com/snapshotschedule:v0.1.0")
+		seen.Call(inpodImage, "example.com/checks:v1")
+		seen.Call(check[len(check)-1], "$SUM")
+		record := func(args ...string) (code int, output string) {
+			GinkgoHelper()
+			code, output = verify(ctx, args...)
+			waits := regexp.MustCompile(`(?m)^.* waits: .*\n`) // what a terminal shows on stderr, which differs
+			seen.Ran("kubectl snapsched verify "+strings.Join(append([]string{snapshot.Name, "--image"}, args...), " "), waits.ReplaceAllString(output, ""))
+			return code, output
+		}
+		code, output := record(image)
 		Expect(code).To(BeZero(), output)
 
 		file := snapshotFile(ctx, snapshot)
 		good := suite.Must(os.ReadFile(file))
 		Expect(os.WriteFile(file, append([]byte("damaged"), good...), 0o600)).To(Succeed())
-		code, output = verify(ctx, check...)
+		code, output = record(check...)
 		Expect(code).To(Equal(1), output)
+		Expect(seen.Check("recipes.md", "verify")).To(Succeed())
 		Expect(output).To(ContainSubstring("failed: exit code 1: the checksum of /snapshot/file is wrong"))
 		Expect(get(ctx, snapshot).Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationVerifyFailed,
 			MatchRegexp(`^\S+Z exit code 1: the checksum of /snapshot/file is wrong$`)))
