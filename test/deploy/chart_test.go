@@ -116,7 +116,8 @@ var _ = Describe("the chart on a node", Ordered, func() {
 
 	It("is installed by Helm, which waits until it is ready", func(ctx context.Context) {
 		helm(ctx, "install", release, chart, "--namespace", system, "--create-namespace", "--wait", "--timeout=2m",
-			"--set=prometheus.enabled=true,prometheus.labels.release=stack,prometheus.interval=45s,prometheus.docsURL="+docs+",dashboard.enabled=true")
+			"--set=prometheus.enabled=true,prometheus.labels.release=stack,prometheus.interval=45s,prometheus.docsURL="+docs,
+			"--set=dashboard.enabled=true")
 		kubectl(ctx, "label", "namespace", system, "pod-security.kubernetes.io/enforce=restricted")
 		for _, p := range pods(ctx) {
 			Expect(p.Status.ContainerStatuses).To(HaveExactElements(And(HaveField("Ready", BeTrue()), HaveField("RestartCount", BeZero()))))

@@ -108,7 +108,8 @@ var _ = Describe("drills with data", Ordered, func() {
 			GinkgoHelper()
 			code, output = verify(ctx, args...)
 			waits := regexp.MustCompile(`(?m)^.* waits: .*\n`) // what a terminal shows on stderr, which differs
-			seen.Ran("kubectl snapsched verify "+strings.Join(append([]string{snapshot.Name, "--image"}, args...), " "), waits.ReplaceAllString(output, ""))
+			command := "kubectl snapsched verify " + snapshot.Name + " --image " + strings.Join(args, " ")
+			seen.Ran(command, waits.ReplaceAllString(output, ""))
 			return code, output
 		}
 		code, output := record(image)
