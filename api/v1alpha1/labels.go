@@ -85,7 +85,20 @@ const (
 	// AnnotationHoldBeforeRollback is the hold of a VolumeSnapshot before a rollback by the kubectl
 	// plugin held it, and empty if there was none. It is removed with the rollback's hold.
 	AnnotationHoldBeforeRollback = Prefix + "hold-before-rollback"
+
+	// AnnotationHoldForCopies is on a VolumeSnapshot while the kubectl plugin copies it to other
+	// namespaces: the hold that the plugin set, the one before it, and for which copies it is. The
+	// plugin takes off the hold with the last of them.
+	AnnotationHoldForCopies = Prefix + "hold-for-copies"
+
+	// AnnotationCopyOf is the VolumeSnapshot, as namespace/name/UID, of which the kubectl plugin makes
+	// a copy in another namespace, on the VolumeSnapshotContent that exists meanwhile.
+	AnnotationCopyOf = Prefix + "copy-of"
 )
+
+// LabelCopyTo is the namespace for which the kubectl plugin made a VolumeSnapshotContent, on that
+// content. The plugin finds by it what an interrupted copy has left.
+const LabelCopyTo = Prefix + "copy-to"
 
 // Annotations of a VolumeSnapshotClass: what the storage of its driver can take. Of several
 // classes of a driver the strictest value holds, whichever class is used. A malformed value is

@@ -17,6 +17,7 @@
 //	snapshot_many.go requests for many schedules; snapshot_wait.go what snapshot waits for
 //	confirm.go   has deleted at once what waits
 //	restoreset.go restores of a whole schedule, and the wait for restored PVCs
+//	clone.go     restore --to-namespace
 //	rollback_observe.go what a rollback reads before each step
 //	report_page.go the page that report writes, from report.html and report.js
 //	preview_compare.go what a change would do; preview_manifest.go schedules before and after a manifest is applied

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ type restoration struct {
 	snapshot, claim, schedule, time, size, dryRun string
 	modes                                         []string
 	allowIncomplete                               bool
+	// toNamespace is empty for the snapshots' own namespace: see clone.go.
+	toNamespace  string
+	sharedHandle bool
 	// doing says what is done with the snapshot that is chosen.
 	doing   string
 	waiting Wait
@@ -42,6 +46,7 @@ type restoration struct {
 // restored is a snapshot and the PVC that it becomes.
 type restored struct {
 	snapshot *snapshotv1.VolumeSnapshot
+	source   restore.Source
 	restore.Plan
 }
 
@@ -63,7 +68,11 @@ at that time is restored. The snapshots of a set are not taken at the same insta
 between them. A set in which a PVC has no ready snapshot is refused, unless --allow-incomplete is given.
 
 Which PVC a snapshot was taken of is what its spec.source says: labels, which can be edited, do not matter. Only of an
-imported snapshot, whose source names no PVC, the label map-key says it, and a warning says that.`,
+imported snapshot, whose source names no PVC, the label map-key says it, and a warning says that.
+
+--to-namespace makes the new PVC in another namespace, and waits until it is bound. Meanwhile, a VolumeSnapshotContent with the
+deletion policy Retain and a VolumeSnapshot lend the data to that namespace, and the original is held for 24 h. Then only the PVC
+stays. This needs cluster-wide rights. If it is interrupted, run it again, with the name of the snapshot.`,
 		Example: `  # One snapshot, to a new PVC with the snapshot's name
   kubectl snapsched restore pgdata-20261121100928-46grgsginy
 
@@ -75,6 +84,9 @@ imported snapshot, whose source names no PVC, the label map-key says it, and a w
 
   # All PVCs of a schedule under their old names, after they were deleted
   kubectl snapsched restore --schedule nightly --as-of 2026-11-21T09:00:00Z --to '{pvc}'
+
+  # A copy in another namespace
+  kubectl snapsched restore --pvc pgdata --to-namespace staging --to pgdata
 
   # Only show the manifest
   kubectl snapsched restore --pvc pgdata --dry-run=client -o yaml`,
@@ -94,6 +106,9 @@ imported snapshot, whose source names no PVC, the label map-key says it, and a w
 	cmd.Flags().StringVar(&r.options.Name, "to", restore.SnapshotPlaceholder,
 		"Name of the new PVC. "+restore.ClaimPlaceholder+" stands for the name of the source PVC, "+
 			restore.SnapshotPlaceholder+" for that of the snapshot.")
+	cmd.Flags().StringVar(&r.toNamespace, "to-namespace", "", "Restore to another namespace, and wait until the new PVC is bound.")
+	cmd.Flags().BoolVar(&r.sharedHandle, "shared-handle", false,
+		"With --to-namespace: allow a driver with which a second VolumeSnapshotContent of the same data was never tried.")
 	cmd.Flags().StringVar(&r.options.StorageClass, "storage-class", "", "Storage class of the new PVC, instead of the source PVC's.")
 	cmd.Flags().StringVar(&r.size, "size", "", "Size of the new PVC, such as 20Gi.")
 	cmd.Flags().StringSliceVar(&r.modes, "access-mode", nil,
@@ -106,6 +121,7 @@ imported snapshot, whose source names no PVC, the label map-key says it, and a w
 	r.output.AddFlags(cmd, false, JSON, YAML, Names)
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
+	_ = cmd.RegisterFlagCompletionFunc("to-namespace", f.completeNames(corev1.SchemeGroupVersion.WithKind("Namespace")))
 	dryRuns := []string{dryRunNone, dryRunServer, dryRunClient}
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -135,7 +151,10 @@ func (r *restoration) checkFlags() error {
 	case r.time != "" && r.snapshot != "":
 		return errors.New("--as-of chooses a snapshot: name a PVC or a schedule with it, not a snapshot")
 	}
-	var err error
+	err := r.checkClone()
+	if err != nil {
+		return err
+	}
 	if r.time != "" {
 		if r.asOf, err = time.Parse(time.RFC3339, r.time); err != nil {
 			return fmt.Errorf("invalid --as-of %q: write an RFC 3339 time such as %s", r.time, timestamp(r.now))
@@ -168,6 +187,9 @@ var accessModes = map[string]corev1.PersistentVolumeAccessMode{
 
 // run decides about all snapshots before it creates the first PVC.
 func (r *restoration) run(ctx context.Context) error {
+	if r.toNamespace != "" {
+		return r.clone(ctx)
+	}
 	found, err := r.choose(ctx)
 	if err != nil {
 		return err
@@ -184,7 +206,11 @@ func (r *restoration) run(ctx context.Context) error {
 	if err := r.create(ctx, all); err != nil {
 		return err
 	}
-	if err := r.print(all); err != nil {
+	claims := make([]client.Object, len(all))
+	for i := range all {
+		claims[i] = all[i].Claim
+	}
+	if err := r.print(dryRuns[r.dryRun], claims...); err != nil {
 		return err
 	}
 	if r.dryRun != dryRunNone {
@@ -291,23 +317,23 @@ func (r *restoration) check(ctx context.Context, all []restored) error {
 }
 
 // print prints what was created, or would be.
-func (r *restoration) print(all []restored) error {
+func (r *restoration) print(what string, all ...client.Object) error {
 	if r.output.Structured() {
 		if len(all) == 1 {
-			return r.output.PrintStructured(r.Out, all[0].Claim)
+			return r.output.PrintStructured(r.Out, all[0])
 		}
 		list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
-		for _, p := range all {
-			list.Items = append(list.Items, runtime.RawExtension{Object: p.Claim})
+		for _, o := range all {
+			list.Items = append(list.Items, runtime.RawExtension{Object: o})
 		}
 		return r.output.PrintStructured(r.Out, list)
 	}
-	what := dryRuns[r.dryRun]
 	if r.output.Format == Names {
 		what = ""
 	}
-	for _, p := range all {
-		r.did(claimResource, p.Claim.Name, what)
+	for _, o := range all {
+		kind := o.GetObjectKind().GroupVersionKind()
+		r.did(strings.ToLower(strings.TrimSuffix(kind.Kind+"."+kind.Group, ".")), o.GetName(), what)
 	}
 	return nil
 }
@@ -318,9 +344,19 @@ func (r *restoration) plan(ctx context.Context, found []*snapshotv1.VolumeSnapsh
 	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
 		return nil, err
 	}
+	taken := claims
+	if r.toNamespace != "" {
+		taken = &corev1.PersistentVolumeClaimList{}
+		if err := r.list(ctx, taken, client.InNamespace(r.toNamespace)); err != nil {
+			return nil, err
+		}
+	}
 	cluster := restore.Cluster{Claims: map[string]bool{}}
-	for i := range claims.Items {
-		cluster.Claims[claims.Items[i].Name] = true
+	for i := range taken.Items {
+		p := &taken.Items[i]
+		cluster.Claims[p.Name] = !slices.ContainsFunc(found, func(v *snapshotv1.VolumeSnapshot) bool {
+			return r.toNamespace != "" && restore.IsClone(p, restore.CloneName(v.UID, r.toNamespace, p.Name))
+		})
 	}
 	classes := &storagev1.StorageClassList{}
 	err := r.list(ctx, classes)
@@ -341,7 +377,7 @@ func (r *restoration) plan(ctx context.Context, found []*snapshotv1.VolumeSnapsh
 			continue
 		}
 		cluster.Claims[plan.Claim.Name] = true
-		all = append(all, restored{snapshot: v, Plan: plan})
+		all = append(all, restored{snapshot: v, source: source, Plan: plan})
 	}
 	return all, errors.Join(errs...)
 }

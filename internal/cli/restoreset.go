@@ -94,8 +94,10 @@ func (r *restoration) printSet(set *restore.Set) error {
 	if err := r.output.PrintTable(out, table); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Skew: %s between the earliest and the latest of %s\n",
-		duration.HumanDuration(set.Skew()), plural(len(set.Members), "snapshot"))
+	if len(set.Members) > 1 {
+		fmt.Fprintf(out, "Skew: %s between the earliest and the latest of %s\n",
+			duration.HumanDuration(set.Skew()), plural(len(set.Members), "snapshot"))
+	}
 	for _, m := range set.Missing {
 		say(out, fmt.Sprintf("Missing: %s: %s", m.Claim, m.Reason))
 	}

@@ -4,6 +4,10 @@
 // Package restore decides how snapshots are restored: which snapshot holds the
 // data of a time, which PVC it becomes, and why it must not. It reads and writes
 // nothing.
+//
+//	set.go   the snapshot of a PVC at a time, or those of all PVCs of a schedule
+//	claim.go the PVC that a snapshot becomes
+//	clone.go the steps to a PVC in another namespace
 package restore
 
 import (

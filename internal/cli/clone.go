@@ -1,0 +1,333 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
+)
+
+// checkClone checks the flags of a restore to another namespace.
+func (r *restoration) checkClone() error {
+	switch {
+	case r.toNamespace == "" && r.sharedHandle:
+		return errors.New("--shared-handle is for --to-namespace")
+	case r.toNamespace == r.namespace:
+		return fmt.Errorf("the snapshots are in namespace %s already: leave out --to-namespace", r.namespace)
+	}
+	return nil
+}
+
+// checkCloneRights asks first: a copy that may not go on would leave what lends the data.
+func (r *restoration) checkCloneRights(ctx context.Context) error {
+	of := func(namespace, group, resource string, verbs ...string) (all []authorizationv1.ResourceAttributes) {
+		for _, verb := range verbs {
+			all = append(all, authorizationv1.ResourceAttributes{Namespace: namespace, Group: group, Resource: resource, Verb: verb})
+		}
+		return all
+	}
+	rights := of("", snapshotv1.GroupName, "volumesnapshotcontents", "get", "list", "create", "delete", "patch")
+	rights = append(rights, of("", "", "namespaces", "get")...)
+	rights = append(rights, of(r.toNamespace, snapshotv1.GroupName, "volumesnapshots", "get", "create", "delete")...)
+	rights = append(rights, of(r.toNamespace, "", "persistentvolumeclaims", "list", "create")...)
+	rights = append(rights, of(r.namespace, snapshotv1.GroupName, "volumesnapshots", "patch")...)
+	say(r.ErrOut, "A copy in another namespace goes through a VolumeSnapshotContent, for which you need cluster-wide rights.")
+	var missing []string
+	for i := range rights {
+		review := &authorizationv1.SelfSubjectAccessReview{}
+		review.Spec.ResourceAttributes = &rights[i]
+		if err := r.client.Create(ctx, review); err != nil {
+			return fmt.Errorf("ask for permissions: %w", err)
+		}
+		if !review.Status.Allowed {
+			where := " in the whole cluster"
+			if rights[i].Namespace != "" {
+				where = " in namespace " + rights[i].Namespace
+			}
+			missing = append(missing, rights[i].Verb+" "+rights[i].Resource+where)
+		}
+	}
+	if missing != nil {
+		return fmt.Errorf("this needs permissions that you do not have: %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// clone restores snapshots to the other namespace.
+func (r *restoration) clone(ctx context.Context) error {
+	if err := r.checkCloneRights(ctx); err != nil {
+		return err
+	}
+	clones, err := r.planClones(ctx)
+	if dead, deadErr := r.deadClones(ctx, clones); deadErr != nil {
+		return errors.Join(err, deadErr)
+	} else if r.dryRun == dryRunNone {
+		for _, c := range dead {
+			if err := r.runClones(ctx, []*restore.Clone{c}); err != nil {
+				r.warn("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if r.dryRun != dryRunNone {
+		return r.dryRunClones(ctx, clones)
+	}
+	if err := r.runClones(ctx, clones); err != nil {
+		return err
+	}
+	all := make([]client.Object, len(clones))
+	for i, c := range clones {
+		c.Claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+		all[i] = c.Claim
+	}
+	return r.print("is in namespace "+r.toNamespace, all...)
+}
+
+// planClones plans the copies of all snapshots before the first write.
+func (r *restoration) planClones(ctx context.Context) (clones []*restore.Clone, err error) {
+	found, err := r.choose(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.plan(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		for _, note := range p.Notes {
+			r.warn("%s", note)
+		}
+		c := restore.NewClone(p.source, p.Plan, r.toNamespace)
+		c.SharedHandle = r.sharedHandle
+		if err := r.observeClone(ctx, c); err != nil {
+			return nil, err
+		}
+		clones = append(clones, c)
+	}
+	return clones, nil
+}
+
+// deadClones returns what interrupted copies have left of which the original was deleted meanwhile, and mentions others.
+func (r *restoration) deadClones(ctx context.Context, planned []*restore.Clone) (dead []*restore.Clone, err error) {
+	left := &snapshotv1.VolumeSnapshotContentList{}
+	if err := r.list(ctx, left, client.MatchingLabels{v1alpha1.LabelCopyTo: r.toNamespace}); err != nil {
+		return nil, err
+	}
+	for i := range left.Items {
+		name := left.Items[i].Name
+		of, uid := restore.CloneOf(&left.Items[i])
+		if of.Namespace != r.namespace || slices.ContainsFunc(planned, func(c *restore.Clone) bool { return c.Name == name }) {
+			continue
+		}
+		original, err := lookUp(ctx, r.client, of, &snapshotv1.VolumeSnapshot{})
+		switch {
+		case err != nil:
+			return nil, err
+		case original != nil && original.UID == uid:
+			r.warn("a copy of %s to namespace %s is unfinished: restore that snapshot to it again to finish the copy", of.Name, r.toNamespace)
+			continue
+		}
+		c := &restore.Clone{Of: of, Namespace: r.toNamespace, Name: name, Unrestorable: fmt.Errorf("the VolumeSnapshot %s of an unfinished copy "+
+			"was deleted", of.Name)}
+		if err := r.observeClone(ctx, c); err != nil {
+			return nil, err
+		}
+		dead = append(dead, c)
+	}
+	return dead, nil
+}
+
+// observeClone reads what the next step depends on: the content before the snapshot that it is bound to.
+func (r *restoration) observeClone(ctx context.Context, c *restore.Clone) (err error) {
+	namespace, err := lookUp(ctx, r.client, client.ObjectKey{Name: r.toNamespace}, &corev1.Namespace{})
+	switch {
+	case err != nil:
+		return err
+	case namespace == nil:
+		c.NamespaceErr = fmt.Errorf("namespace %s does not exist", r.toNamespace)
+	case namespace.DeletionTimestamp != nil:
+		c.NamespaceErr = fmt.Errorf("namespace %s is being deleted", r.toNamespace)
+	}
+	if c.Original, err = r.original(ctx, c); err != nil {
+		return err
+	}
+	name := client.ObjectKey{Name: c.Name}
+	if c.Content, err = lookUp(ctx, r.client, name, &snapshotv1.VolumeSnapshotContent{}); err != nil {
+		return err
+	}
+	name.Namespace = r.toNamespace
+	if c.Snapshot, err = lookUp(ctx, r.client, name, &snapshotv1.VolumeSnapshot{}); err != nil {
+		return err
+	}
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := r.list(ctx, claims, client.InNamespace(r.toNamespace)); err != nil {
+		return err
+	}
+	c.SetClaim(claims.Items)
+	return nil
+}
+
+// original reads the original of a copy. Another snapshot of its name is none, but a dead copy may have held it.
+func (r *restoration) original(ctx context.Context, c *restore.Clone) (restore.Source, error) {
+	v, err := lookUp(ctx, r.client, c.Of, &snapshotv1.VolumeSnapshot{})
+	switch {
+	case err != nil || v == nil || c.Manifest == nil:
+		return restore.Source{Snapshot: v}, err
+	case restore.CloneName(v.UID, r.toNamespace, c.Manifest.Name) != c.Name:
+		return restore.Source{}, nil
+	}
+	return r.source(ctx, v, nil)
+}
+
+// lookUp reads an object; nil if there is none.
+func lookUp[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, c client.Reader, key client.ObjectKey, o P) (P, error) {
+	if err := c.Get(ctx, key, o); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return o, nil
+}
+
+// dryRunClones prints what would be created.
+func (r *restoration) dryRunClones(ctx context.Context, clones []*restore.Clone) error {
+	var all []client.Object
+	for _, c := range clones {
+		if err := c.Refused(); err != nil {
+			return err
+		}
+		all = append(all, c.Missing()...)
+	}
+	for _, o := range all {
+		kind := o.GetObjectKind().GroupVersionKind() // which clients remove from answers
+		if r.dryRun == dryRunServer {
+			if err := r.client.Create(ctx, o, fieldOwner, client.DryRunAll); err != nil {
+				return err
+			}
+		}
+		o.GetObjectKind().SetGroupVersionKind(kind)
+	}
+	return r.print(dryRuns[r.dryRun], all...)
+}
+
+// runClones takes one step of each copy after another, until the PVCs are bound and nothing else is left.
+func (r *restoration) runClones(ctx context.Context, clones []*restore.Clone) error {
+	began, err := r.serverTime(ctx)
+	if err != nil {
+		return fmt.Errorf("read the API server's clock: %w", err)
+	}
+	for started, told := r.Clock.Now(), (told{}); ; {
+		var waits, consumers []string
+		acted := false
+		for _, c := range clones {
+			step, err := r.advanceClone(ctx, c, began.Add(r.Clock.Since(started)), told)
+			switch {
+			case err != nil:
+				return r.unfinishedClone(c, err)
+			case step.Done:
+			case step.ForConsumer:
+				consumers = append(consumers, c.Claim.Name)
+			case step.For != nil:
+				waits = append(waits, step.Text)
+			default:
+				acted = true
+			}
+		}
+		switch {
+		case len(waits) == 0 && !acted:
+			if len(consumers) > 0 {
+				r.warn("%s: bound with the first pod that uses it. Until then, the VolumeSnapshot and the VolumeSnapshotContent of the copy stay, "+
+					"and the hold. Run the command again once that pod is scheduled, within %s, to remove them",
+					strings.Join(consumers, ", "), restore.HoldFor)
+			}
+			return nil
+		case r.waiting.Timeout > 0 && r.Clock.Since(started) > r.waiting.Timeout:
+			return r.unfinishedClone(clones[0], fmt.Errorf("%w after %s: %s", errTimeout, r.waiting.Timeout, strings.Join(waits, "; ")))
+		case acted:
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return r.unfinishedClone(clones[0], context.Cause(ctx))
+		case <-time.After(rollbackPoll):
+		}
+	}
+}
+
+// advanceClone takes the next step of a copy, or says what it waits for, and reads again.
+func (r *restoration) advanceClone(ctx context.Context, c *restore.Clone, now time.Time, told told) (restore.CloneStep, error) {
+	step, err := c.Next(now)
+	if err != nil || step.Done {
+		return step, err
+	}
+	switch {
+	case step.For == nil:
+		say(r.ErrOut, step.Text)
+		err = r.cloneStep(ctx, step)
+	case !step.ForConsumer:
+		told.once(r.ErrOut, step.Text)
+		err = r.explainClone(ctx, step.For, told)
+	}
+	if err == nil {
+		err = r.observeClone(ctx, c)
+	}
+	return step, err
+}
+
+// unfinishedClone says how to go on.
+func (r *restoration) unfinishedClone(c *restore.Clone, err error) error {
+	if c.Manifest == nil || c.Content == nil && c.Snapshot == nil && c.Claim == nil {
+		return err
+	}
+	return fmt.Errorf("%w\nA copy is unfinished. Run the same command again to go on, with the name of VolumeSnapshot %s", err, c.Of.Name)
+}
+
+// cloneStep sends a write. What has changed since it was read is decided again.
+func (r *restoration) cloneStep(ctx context.Context, step restore.CloneStep) (err error) {
+	switch {
+	case step.Create != nil:
+		err = r.client.Create(ctx, step.Create, fieldOwner)
+	case step.Delete != nil:
+		uid, version := step.Delete.GetUID(), step.Delete.GetResourceVersion()
+		err = client.IgnoreNotFound(r.client.Delete(ctx, step.Delete, client.Preconditions{UID: &uid, ResourceVersion: &version}))
+	default:
+		err = client.IgnoreNotFound(r.patch(ctx, step.Object.DeepCopyObject().(client.Object), step.Patch))
+	}
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%s: %w", step.Text, err)
+	}
+	return nil
+}
+
+// explainClone prints why what is waited for is not there.
+func (r *restoration) explainClone(ctx context.Context, o client.Object, told told) error {
+	events := &corev1.EventList{}
+	of := client.MatchingFields{"involvedObject.uid": string(o.GetUID())}
+	err := r.list(ctx, events, client.InNamespace(r.toNamespace), of)
+	for _, e := range events.Items {
+		if e.Type == corev1.EventTypeWarning {
+			told.once(r.ErrOut, fmt.Sprintf("  %s: %s: %s", o.GetName(), e.Reason, e.Message))
+		}
+	}
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
+}
