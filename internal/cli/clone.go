@@ -252,22 +252,34 @@ func (r *restoration) runClones(ctx context.Context, clones []*restore.Clone) er
 		}
 		switch {
 		case len(waits) == 0 && !acted:
-			if len(consumers) > 0 {
-				r.warn("%s: bound with the first pod that uses it. Until then, the VolumeSnapshot and the VolumeSnapshotContent of the copy stay, "+
-					"and the hold. Run the command again once that pod is scheduled, within %s, to remove them",
-					strings.Join(consumers, ", "), restore.HoldFor)
-			}
+			r.waitForConsumers(consumers)
 			return nil
 		case r.waiting.Timeout > 0 && r.Clock.Since(started) > r.waiting.Timeout:
 			return r.unfinishedClone(clones[0], fmt.Errorf("%w after %s: %s", errTimeout, r.waiting.Timeout, strings.Join(waits, "; ")))
 		case acted:
 			continue
 		}
-		select {
-		case <-ctx.Done():
-			return r.unfinishedClone(clones[0], context.Cause(ctx))
-		case <-time.After(rollbackPoll):
+		if err := pause(ctx); err != nil {
+			return r.unfinishedClone(clones[0], err)
 		}
+	}
+}
+
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(rollbackPoll):
+		return nil
+	}
+}
+
+// waitForConsumers says how copies are finished that wait for their first pods.
+func (r *restoration) waitForConsumers(claims []string) {
+	if len(claims) > 0 {
+		r.warn("%s: bound with the first pod that uses it. Until then, the VolumeSnapshot and the VolumeSnapshotContent of the copy stay, "+
+			"and the hold. Run the command again once that pod is scheduled, within %s, to remove them",
+			strings.Join(claims, ", "), restore.HoldFor)
 	}
 }
 
