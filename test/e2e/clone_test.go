@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -26,6 +27,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 	"mapcontroller.dev/snapshotschedule/test/internal/process"
+	"mapcontroller.dev/snapshotschedule/test/internal/recording"
 )
 
 // original is a snapshot of data-0 of a schedule, and the namespace that its data is copied to.
@@ -163,6 +165,19 @@ var _ = Describe("kubectl snapsched restore --to-namespace", Ordered, ContinueOn
 	}, NodeTimeout(4*time.Minute))
 
 	// Contract: CLONE-1, CLONE-2.
+	It("is done as the page shows", func(ctx context.Context) {
+		o := newOriginal(ctx, plugin)
+		nextSecond(ctx) // or times would be equal in one recording, and not in another one
+		code, output := o.run(ctx, "")
+		Expect(code).To(BeZero(), output)
+		seen := &recording.Recording{}
+		seen.Call(o.namespace, "shop")
+		seen.Call(o.target, "lab")
+		varies := regexp.MustCompile(`(?m)^Wait until .*\n| \([0-9]+s ago\)`)
+		seen.Ran("kubectl snapsched restore "+o.snapshot.Name+" --to-namespace lab --to copied", varies.ReplaceAllString(output, ""))
+		Expect(seen.Check("recipes.md", "clone")).To(Succeed())
+	}, NodeTimeout(2*time.Minute))
+
 	It("killed after each of its writes, is done by running it again and again", func(ctx context.Context) {
 		o := newOriginal(ctx, plugin)
 		writes := 0

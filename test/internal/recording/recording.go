@@ -42,7 +42,7 @@ func (r *Recording) Ran(command, output string) {
 var (
 	uids   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	times  = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z|\b[0-9]{14}\b`)
-	hashes = regexp.MustCompile(`[0-9]-[a-z2-7]{10}\b|rollback-[0-9a-f]{8}\b`)
+	hashes = regexp.MustCompile(`[0-9]-[a-z2-7]{10}\b|(rollback|copy)-[0-9a-f]{8,32}\b`)
 )
 
 // String returns the text as pages show it.
