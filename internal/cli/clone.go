@@ -46,25 +46,11 @@ func (r *restoration) checkCloneRights(ctx context.Context) error {
 	rights = append(rights, of(r.toNamespace, "", "persistentvolumeclaims", "list", "create")...)
 	rights = append(rights, of(r.namespace, snapshotv1.GroupName, "volumesnapshots", "patch")...)
 	say(r.ErrOut, "A copy in another namespace goes through a VolumeSnapshotContent, for which you need cluster-wide rights.")
-	var missing []string
-	for i := range rights {
-		review := &authorizationv1.SelfSubjectAccessReview{}
-		review.Spec.ResourceAttributes = &rights[i]
-		if err := r.client.Create(ctx, review); err != nil {
-			return fmt.Errorf("ask for permissions: %w", err)
-		}
-		if !review.Status.Allowed {
-			where := " in the whole cluster"
-			if rights[i].Namespace != "" {
-				where = " in namespace " + rights[i].Namespace
-			}
-			missing = append(missing, rights[i].Verb+" "+rights[i].Resource+where)
-		}
+	missing, err := r.lacking(ctx, rights)
+	if err == nil && missing != nil {
+		err = fmt.Errorf("this needs permissions that you do not have: %s", strings.Join(missing, ", "))
 	}
-	if missing != nil {
-		return fmt.Errorf("this needs permissions that you do not have: %s", strings.Join(missing, ", "))
-	}
-	return nil
+	return err
 }
 
 // clone restores snapshots to the other namespace.
@@ -265,21 +251,12 @@ func (r *restoration) runClones(ctx context.Context, clones []*restore.Clone) er
 	}
 }
 
-func pause(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(rollbackPoll):
-		return nil
-	}
-}
-
 // waitForConsumers says how copies are finished that wait for their first pods.
 func (r *restoration) waitForConsumers(claims []string) {
 	if len(claims) > 0 {
 		r.warn("%s: bound with the first pod that uses it. Until then, the VolumeSnapshot and the VolumeSnapshotContent of the copy stay, "+
-			"and the hold. Run the command again once that pod is scheduled, within %s, to remove them",
-			strings.Join(claims, ", "), restore.HoldFor)
+			"and the hold. Run the command again once that pod is scheduled, within %.0f h, to remove them",
+			strings.Join(claims, ", "), restore.HoldFor.Hours())
 	}
 }
 
@@ -295,7 +272,7 @@ func (r *restoration) advanceClone(ctx context.Context, c *restore.Clone, now ti
 		err = r.cloneStep(ctx, step)
 	case !step.ForConsumer:
 		told.once(r.ErrOut, step.Text)
-		err = r.explainClone(ctx, step.For, told)
+		err = r.explain(ctx, step.For, told)
 	}
 	if err == nil {
 		err = r.observeClone(ctx, c)
@@ -326,20 +303,4 @@ func (r *restoration) cloneStep(ctx context.Context, step restore.CloneStep) (er
 		return fmt.Errorf("%s: %w", step.Text, err)
 	}
 	return nil
-}
-
-// explainClone prints why what is waited for is not there.
-func (r *restoration) explainClone(ctx context.Context, o client.Object, told told) error {
-	events := &corev1.EventList{}
-	of := client.MatchingFields{"involvedObject.uid": string(o.GetUID())}
-	err := r.list(ctx, events, client.InNamespace(r.toNamespace), of)
-	for _, e := range events.Items {
-		if e.Type == corev1.EventTypeWarning {
-			told.once(r.ErrOut, fmt.Sprintf("  %s: %s: %s", o.GetName(), e.Reason, e.Message))
-		}
-	}
-	if apierrors.IsForbidden(err) {
-		return nil
-	}
-	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -138,6 +139,25 @@ func (f *Factory) serverTime(ctx context.Context) (time.Time, error) {
 	defer answer.Body.Close()
 	at, err := http.ParseTime(answer.Header.Get("Date"))
 	return at.UTC(), err
+}
+
+// lacking returns which of some rights the user does not have, such as "patch persistentvolumes in the whole cluster".
+func (f *Factory) lacking(ctx context.Context, rights []authorizationv1.ResourceAttributes) (missing []string, err error) {
+	for i := range rights {
+		right := &rights[i]
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: right}}
+		if err := f.client.Create(ctx, review); err != nil {
+			return nil, fmt.Errorf("ask for permissions: %w", err)
+		}
+		if !review.Status.Allowed {
+			where := " in the whole cluster"
+			if right.Namespace != "" {
+				where = " in namespace " + right.Namespace
+			}
+			missing = append(missing, right.Verb+" "+right.Resource+where)
+		}
+	}
+	return missing, nil
 }
 
 // Scope are the flags of a command that reads more than one object.

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -80,6 +82,35 @@ func (t told) once(w io.Writer, line string) {
 		t[line] = true
 		say(w, line)
 	}
+}
+
+// poll is how often a command reads what it waits for, if it is more than one object.
+const poll = time.Second
+
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(poll):
+		return nil
+	}
+}
+
+// explain prints the warnings about an object that is waited for; none if the user may not read events.
+func (f *Factory) explain(ctx context.Context, o client.Object, told told) error {
+	events := &corev1.EventList{}
+	// Events about objects in no namespace are in the namespace default.
+	of := client.InNamespace(cmp.Or(o.GetNamespace(), metav1.NamespaceDefault))
+	err := f.list(ctx, events, of, client.MatchingFields{"involvedObject.uid": string(o.GetUID())})
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	for _, e := range events.Items {
+		if e.Type == corev1.EventTypeWarning {
+			told.once(f.ErrOut, fmt.Sprintf("  %s: %s: %s", o.GetName(), e.Reason, e.Message))
+		}
+	}
+	return err
 }
 
 // Follow calls a follower with the objects of a list until nothing is left.

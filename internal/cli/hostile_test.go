@@ -221,7 +221,7 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 	}{
 		"status":   {true, [][]string{{}, {"tiers"}, {"-A", "-o", "wide"}, {"-o", "json"}, {"-o", "yaml"}, {"-o", "name"}, {"-l", nasty}, {nasty}}},
 		"coverage": {true, [][]string{{}, {"-A"}, {"-o", "json"}, {"-o", "yaml"}, {"-o", "name"}}},
-		"report":   {true, [][]string{{}, {"-A"}, {"-A", "-o", "json"}, {"-l", nasty}, {"--contexts", nasty}}},
+		"report":   {true, [][]string{{}, {"-A"}, {"-A", "-o", "json"}, {"--contexts", nasty}}},
 		"timeline": {true, [][]string{{"tiers"}, {"invalid"}, {"tiers", "-o", "yaml"}, {"tiers", "--pvc", nasty}, {nasty}}},
 		"why":      {true, [][]string{{ofDB0}, {failed}, {ofGone}, {"leftover"}, {"stray"}, {ofGone, "-o", "json"}, {ofGone, "-o", "yaml"}}},
 		"preview": {true, [][]string{

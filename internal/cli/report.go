@@ -106,7 +106,8 @@ func newReportCommand(f *Factory) *cobra.Command {
 			return err
 		},
 	}
-	scope.AddFlags(cmd, "schedules")
+	// There is no selector: what other schedules protect would look unprotected.
+	cmd.Flags().BoolVarP(&scope.AllNamespaces, "all-namespaces", "A", false, "Report on all namespaces.")
 	output.AddFlags(cmd, false, HTML, JSON)
 	cmd.Flags().StringVar(&contexts, "contexts", "", "Report on the clusters of all contexts of the kubeconfig whose name matches this "+
 		"pattern, in which * stands for any text and ? for one character.")
@@ -143,7 +144,7 @@ func (f *Factory) readClusterReport(ctx context.Context, scope *Scope, now time.
 	if err := f.readWhere(ctx, &r); err != nil {
 		return r, err
 	}
-	found, err := f.readSchedules(ctx, r.Namespace, scope.Selector)
+	found, err := f.readSchedules(ctx, r.Namespace, "")
 	if err != nil {
 		return r, err
 	}

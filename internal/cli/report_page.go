@@ -138,17 +138,8 @@ const places = 1000
 
 // Axis is that of a schedule's lines.
 func (p reportPage) Axis(t *timeline) axis {
-	oldest, interval := time.Duration(0), time.Duration(0)
-	for i := range t.Rows {
-		for _, m := range t.Rows[i].Snapshots {
-			oldest = max(oldest, p.now.Sub(m.Time.Time))
-		}
-		if every := t.Rows[i].interval; every > 0 && (interval == 0 || every < interval) {
-			interval = every
-		}
-	}
 	// Marks are wide: from a hundred on, the older ones are drawn closer together.
-	a := newAxis(100, oldest, interval)
+	a := t.axis(100, p.now)
 	a.width = places
 	return a
 }

@@ -98,6 +98,15 @@ func TestReportShowsEverySnapshotAndDelete(t *testing.T) {
 	if want := claims + deletes + len(all.Clusters[0].Coverage.Claims); len(rows) != want {
 		t.Errorf("%d rows, want %d", len(rows), want)
 	}
+	for _, row := range rows {
+		claim := attribute(row, "data-find")
+		claim = claim[strings.LastIndex(claim, " ")+1:]
+		for _, mark := range find(row, func(n *html.Node) bool { return n.Data == "li" }) {
+			if words := textOf(mark); !strings.Contains(words, " "+claim+"-") && !strings.Contains(attribute(row, "data-find"), "(gone)") {
+				t.Errorf("PVC %s has the mark %q", claim, words)
+			}
+		}
+	}
 	for _, words := range []string{
 		"jane in cluster prod (https://prod.example.com)", "Invalid spec:", "denied by quota", "old in namespace shop", "Nothing is created",
 	} {

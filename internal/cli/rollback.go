@@ -18,7 +18,6 @@ import (
 	"golang.org/x/term"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -142,23 +141,16 @@ func (r *rollbackRun) checkRights(ctx context.Context) error {
 			Verb: "patch", Group: appsv1.GroupName, Resource: strings.ToLower(r.workload.Kind) + "s", Name: r.workload.Object.GetName(),
 		})
 	}
-	var missing []string
-	for _, right := range rights {
-		if right.Resource != "persistentvolumes" {
-			right.Namespace = r.namespace
-		}
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
-		if err := r.client.Create(ctx, review); err != nil {
-			return fmt.Errorf("ask for permissions: %w", err)
-		}
-		if !review.Status.Allowed {
-			missing = append(missing, right.Verb+" "+right.Resource)
+	for i := range rights {
+		if rights[i].Resource != "persistentvolumes" {
+			rights[i].Namespace = r.namespace
 		}
 	}
-	if missing != nil {
-		return fmt.Errorf("a rollback needs permissions that you do not have: %s", strings.Join(missing, ", "))
+	missing, err := r.lacking(ctx, rights)
+	if err == nil && missing != nil {
+		err = fmt.Errorf("a rollback needs permissions that you do not have: %s", strings.Join(missing, ", "))
 	}
-	return nil
+	return err
 }
 
 func (r *rollbackRun) run(ctx context.Context) error {
@@ -222,12 +214,8 @@ func (r *rollbackRun) confirm() error {
 	return nil
 }
 
-// rollbackPoll is how often what is waited for is read, and sameStep how often a step may be repeated before it
-// is given up: something undoes it.
-const (
-	rollbackPoll = time.Second
-	sameStep     = 5
-)
+// sameStep is how often a step may be repeated before it is given up: something undoes it.
+const sameStep = 5
 
 // steps takes one step after another. Each is decided from what the cluster holds then.
 func (r *rollbackRun) steps(ctx context.Context, state *rollback.State) error {
@@ -257,12 +245,10 @@ func (r *rollbackRun) steps(ctx context.Context, state *rollback.State) error {
 			return fmt.Errorf("%w after %s: %s", errTimeout, r.timeout, step.Text)
 		default:
 			r.told.once(r.ErrOut, text)
-			err = r.explain(ctx, step.For)
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(rollbackPoll):
+			if step.For != nil {
+				err = r.explain(ctx, step.For, r.told)
 			}
+			err = errors.Join(err, pause(ctx))
 		}
 		if err != nil {
 			return err
@@ -292,24 +278,6 @@ func (r *rollbackRun) apply(ctx context.Context, step rollback.Step) error {
 		r.scaled = r.scaled || step.Scales && err == nil
 	}
 	return nil
-}
-
-// explain prints the new warnings about what is waited for.
-func (r *rollbackRun) explain(ctx context.Context, o client.Object) error {
-	if o == nil {
-		return nil
-	}
-	events := &corev1.EventList{}
-	err := r.list(ctx, events, client.InNamespace(r.namespace), client.MatchingFields{"involvedObject.uid": string(o.GetUID())})
-	if apierrors.IsForbidden(err) {
-		return nil
-	}
-	for _, e := range events.Items {
-		if e.Type == corev1.EventTypeWarning {
-			r.told.once(r.ErrOut, fmt.Sprintf("  %s: %s: %s", o.GetName(), e.Reason, e.Message))
-		}
-	}
-	return err
 }
 
 // finished says what the PVCs have now, and at last how to undo that.

@@ -212,6 +212,21 @@ func newAxis(width int, oldest, interval time.Duration) axis {
 	return a
 }
 
+// axis returns one that has a place for each snapshot.
+func (t *timeline) axis(width int, now time.Time) axis {
+	oldest, interval := time.Duration(0), time.Duration(0)
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		for _, m := range row.Snapshots {
+			oldest = max(oldest, now.Sub(m.Time.Time))
+		}
+		if row.interval > 0 && (interval == 0 || row.interval < interval) {
+			interval = row.interval
+		}
+	}
+	return newAxis(width, oldest, interval)
+}
+
 // place returns the column of an age, 0 for the oldest.
 func (a axis) place(age time.Duration) int {
 	part := float64(max(age, 0)) / float64(a.oldest)
@@ -259,19 +274,12 @@ func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) {
 		return
 	}
 	const next, count = 11, 5
-	labels, oldest, interval := len("PVC"), time.Duration(0), time.Duration(0)
+	labels := len("PVC")
 	for i := range t.Rows {
-		row := &t.Rows[i]
-		labels = max(labels, utf8.RuneCountInString(row.label()))
-		for _, m := range row.Snapshots {
-			oldest = max(oldest, now.Sub(m.Time.Time))
-		}
-		if row.interval > 0 && (interval == 0 || row.interval < interval) {
-			interval = row.interval
-		}
+		labels = max(labels, utf8.RuneCountInString(t.Rows[i].label()))
 	}
 	labels = min(labels, max(width/4, 8))
-	a := newAxis(max(width-labels-next-count-4, 10), oldest, interval)
+	a := t.axis(max(width-labels-next-count-4, 10), now)
 
 	fmt.Fprintf(w, "\n%s\n", style.Dim(fmt.Sprintf("%-*s  %s %*s %*s", labels, "PVC", a.header(), next, "NEXT", count, "COUNT")))
 	used := make([]bool, len(symbols))

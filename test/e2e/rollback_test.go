@@ -485,7 +485,8 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "jane"}}})
 		code, output := d.run(ctx, "", append(d.to(), "--as", "jane")...)
 		Expect(code).To(Equal(2))
-		Expect(output).To(ContainSubstring("permissions that you do not have: patch persistentvolumes, create persistentvolumeclaims"))
+		Expect(output).To(ContainSubstring(
+			"permissions that you do not have: patch persistentvolumes in the whole cluster, create persistentvolumeclaims in namespace " + d.namespace))
 		merge(ctx, d.set, `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"}}}`)
 		code, output = d.run(ctx, "", d.to()...)
 		Expect(code).To(Equal(2))

@@ -211,7 +211,9 @@ func (c *Clone) unlendable() error {
 
 func (c *Clone) forward(now time.Time) CloneStep {
 	if patch := c.hold(now); patch != nil {
-		return CloneStep{Text: fmt.Sprintf("Hold VolumeSnapshot %s for %s", c.Of.Name, HoldFor), Object: c.Original.Snapshot, Patch: patch}
+		return CloneStep{
+			Text: fmt.Sprintf("Hold VolumeSnapshot %s for %.0f h", c.Of.Name, HoldFor.Hours()), Object: c.Original.Snapshot, Patch: patch,
+		}
 	}
 	where := " in namespace " + c.Namespace
 	switch content, v := c.Content, c.Snapshot; {
@@ -362,7 +364,7 @@ func (c *Clone) hold(now time.Time) []byte {
 	switch {
 	case ours && slices.Contains(record.Copies, c.Name) && end.Sub(now) > renewAt:
 		return nil
-	case !ours && held && end.Sub(now) >= HoldFor: // somebody else's, who may end it: it is looked at again before each step
+	case !ours && held && end.Sub(now) >= HoldFor: // somebody else's, who may end it: each step reads it again
 		return nil
 	case !ours:
 		record = holdRecord{}

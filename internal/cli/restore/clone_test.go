@@ -121,7 +121,7 @@ func TestCloneLendsTheDataUntilThePVCIsBound(t *testing.T) {
 		`null,"lab",{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"`+name+`"}]`)
 	expect(t, "hold", c.Original.Snapshot.Annotations[v1alpha1.AnnotationHold], "2026-11-22T12:00:00Z")
 	steps = append(steps, until(t, c, "")...)
-	expect(t, "steps", strings.ReplaceAll(strings.Join(steps, "\n"), name, "NAME"), `Hold VolumeSnapshot data-0200 for 24h0m0s
+	expect(t, "steps", strings.ReplaceAll(strings.Join(steps, "\n"), name, "NAME"), `Hold VolumeSnapshot data-0200 for 24 h
 Create VolumeSnapshotContent NAME, of the same data
 Create VolumeSnapshot NAME in namespace lab
 Create PersistentVolumeClaim copied in namespace lab
