@@ -79,13 +79,14 @@ func TestJudgesDeletes(t *testing.T) {
 			s.schedule.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: "1"}
 		}, ""},
 		{"an imported one within the TTL", func(s *scene) {
+			s.old, s.judge.Moments = imported(newSnapshot("old", noon.Add(-day))), nil // S2 is not judged
+		}, "S9: it was imported"},
+		{"an imported one that had expired by the operator's clock", func(s *scene) {
 			s.old = imported(newSnapshot("old", noon.Add(-day)))
-			s.judge.Moments = func(time.Time) []Moment { // S2 alone is content
-				before := s.old.DeepCopy()
-				before.CreationTimestamp.Time = noon.Add(-11 * day)
-				return []Moment{{From: noon, Until: noon.Add(20 * day), Objects: []client.Object{s.schedule, s.claim, before, s.recent}}}
+			s.judge.Moments = func(time.Time) []Moment {
+				return []Moment{{From: noon, Until: noon.Add(20 * day), Objects: []client.Object{s.schedule, s.claim, s.old, s.recent}}}
 			}
-		}, "S9: imported"},
+		}, ""},
 		{"with all live reads", func(s *scene) { s.write.Read = reads(schedule, claim, floor) }, ""},
 		{"without reading the schedule", func(s *scene) { s.write.Read = reads(claim, floor) }, "S2: live read of its schedule"},
 		{"without reading the PVC", func(s *scene) { s.write.Read = reads(schedule, floor) }, "S2: live read of PVC data"},

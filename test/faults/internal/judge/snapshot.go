@@ -168,9 +168,6 @@ func (j *AtWrite) delete(st *State, a Attempt, v *snapshotv1.VolumeSnapshot) (an
 		if why := e.unread(a, v); why != "" {
 			j.fail("S2", "VolumeSnapshot %s was deleted without %s", a.Name, why)
 		}
-		if e.importedEarly(v) {
-			j.fail("S9", "VolumeSnapshot %s was deleted, which was imported and is neither beyond a TTL nor ready under tiers or a cap", a.Name)
-		}
 	}
 	return func(code int) {
 		j.mu.Lock()
@@ -205,6 +202,9 @@ func (j *AtWrite) unallowed(st *State, a Attempt, v *snapshotv1.VolumeSnapshot, 
 	}
 	if why := e.kept(v); why != "" && j.Moments != nil {
 		fail("S2", "although "+why)
+	}
+	if e.importedEarly(v) {
+		fail("S9", "although it was imported and is neither beyond a TTL nor ready under tiers or a cap")
 	}
 	return found
 }
