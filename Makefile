@@ -1,7 +1,7 @@
 # Image URL to use all building/pushing image targets
 IMG ?= controller:latest
 
-# What the programs, the image, the chart and the bundle say about themselves. A release sets VERSION to
+# What the programs, the image and the chart say about themselves. A release sets VERSION to
 # its tag; otherwise it is derived from the last tag.
 VERSION ?= $(or $(shell git describe --tags --dirty --match 'v[0-9]*' 2>/dev/null),v0.0.0-dev)
 REVISION ?= $(or $(shell git rev-parse HEAD 2>/dev/null),unknown)
@@ -90,7 +90,7 @@ lint-manifests: ## Check the manifests with kube-score. Exceptions are in hack/l
 	KUSTOMIZE="$(KUSTOMIZE)" KUBE_SCORE="$(KUBE_SCORE)" hack/lint-manifests.sh
 
 .PHONY: lint-release
-lint-release: build-bundle build-chart ## Check the workflows, GoReleaser's configuration, the chart and the OLM bundle with their own linters.
+lint-release: build-chart ## Check the workflows, GoReleaser's configuration and the chart with their own linters.
 	$(ACTIONLINT)
 	$(HELM) lint --strict --quiet dist/chart
 	$(GORELEASER_RUN) check --quiet
@@ -313,10 +313,7 @@ sbom: image ## Write the SBOM of the image to dist/sbom.spdx.json (compiling syf
 .PHONY: licenses
 licenses: ## Collect the licenses of what the programs are linked with in dist/licenses.tar.gz.
 	$(call quietly,$(GO_LICENSES) save ./cmd/... --force --save_path dist/licenses)
-	$(call archive,licenses)
-
-# archive writes the folder dist/$(1) as dist/$(1).tar.gz, the same for the same files.
-archive = tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C dist -czf 'dist/$(1).tar.gz' $(1)
+	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C dist -czf dist/licenses.tar.gz licenses
 
 CHART_VERSION ?= $(VERSION:v%=%)
 
@@ -327,21 +324,12 @@ build-chart: manifests generate ## Generate the Helm chart dist/chart, and its p
 	$(KUSTOMIZE) build hack/helm/source | go -C hack/helm run . --out '$(CURDIR)/dist/chart' --package '$(CURDIR)/dist' \
 	  --version '$(CHART_VERSION)' --image '${IMG}' --repository '$(REPOSITORY)' --docs '$(DOCS_URL)'
 
-.PHONY: build-bundle
-build-bundle: manifests generate ## Generate the OLM bundle dist/bundle with image IMG, and check it.
-	rm -rf dist/bundle
-	mkdir -p dist
-	$(KUSTOMIZE) build config/manifests | go run ./hack/olm --out dist/bundle --version '$(VERSION:v%=%)' --image '${IMG}' \
-	  --repository '$(REPOSITORY)'
-	$(OPERATOR_VERIFY) manifests --object_validate dist/bundle
-
 ##@ Release
 
 # The files of a release besides the plugin's archives. GoReleaser attaches them, and lists them in the
 # signed checksums. VERSION and IMG say what is released.
 .PHONY: release-files
-release-files: build-installer build-chart build-bundle sbom licenses
-	$(call archive,bundle)
+release-files: build-installer build-chart sbom licenses
 
 # GoReleaser empties its own folder, dist/cli.
 GORELEASER_RUN = VERSION='$(VERSION:v%=%)' REPOSITORY='$(REPOSITORY)' SYFT_MODFILE='$(CURDIR)/hack/tools/syft.mod' $(GORELEASER)
@@ -399,7 +387,6 @@ GO_LICENSES ?= $(call go-tool,go-licenses)
 ACTIONLINT ?= $(call go-tool,actionlint)
 CRANE ?= $(call go-tool,crane)
 HELM ?= $(call go-tool,helm)
-OPERATOR_VERIFY ?= $(call go-tool,operator-verify)
 
 .PHONY: dependencies
 dependencies: ## Download all modules and build the tools, so that other targets need no network.
