@@ -100,6 +100,9 @@ func (s *Stores) stores(example runtime.Object) []toolscache.Indexer {
 	return s.byKind[kindOf(example)]
 }
 
+// Holds returns whether a kind has a store.
+func (s *Stores) Holds(example runtime.Object) bool { return len(s.stores(example)) > 0 }
+
 // Index finds objects by the values that a function computes for each of them.
 type Index struct {
 	Name   string

@@ -45,7 +45,8 @@ type MapController struct {
 	// the cache has is compiled, once. Required.
 	Compile func(parent client.Object) (Program, error)
 	// MapKey returns the key of an input. A key stands for all inputs that carry
-	// it. Nil: the UID.
+	// it. An input with an empty key is nobody's. One whose key cannot be the value of a
+	// label has its creates refused. Nil: the UID.
 	MapKey func(input metav1.Object) string
 	// Related returns further objects that the decision about a key reads, from a cache.
 	// Nil: none.

@@ -148,8 +148,8 @@ func (c *Controller) mapKeys(parent plan.Parent) []string {
 	if parent.Invalid == nil {
 		for _, kind := range c.kinds.Inputs {
 			for _, input := range c.options.Stores.List(kind.Object, parent.Object.GetNamespace()) {
-				if parent.Program.Selects(input) {
-					keys = append(keys, c.spec.MapKey(input))
+				if key := c.spec.MapKey(input); key != plan.NoMapKey && parent.Program.Selects(input) {
+					keys = append(keys, key)
 				}
 			}
 		}

@@ -93,8 +93,12 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 			if version == nil {
 				continue
 			}
+			key := c.spec.MapKey(version)
+			if key == plan.NoMapKey {
+				continue
+			}
 			for _, o := range c.parents(version) {
-				parent, req := c.compiled(o), Request{Parent: client.ObjectKeyFromObject(o), MapKey: c.spec.MapKey(version)}
+				parent, req := c.compiled(o), Request{Parent: client.ObjectKeyFromObject(o), MapKey: key}
 				if (parent.Invalid == nil && parent.Program.Selects(version)) || c.aggregator.Knows(req) {
 					q.Add(req)
 				}

@@ -6,6 +6,7 @@ package mapcontroller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -70,9 +71,12 @@ const cacheSyncTimeout = 24 * time.Hour
 // It waits for no cache but that of the parents, so that these have a status while the
 // others are filled.
 func (s *starter) startStatus(ctx context.Context) error {
-	parents, err := s.mgr.GetCache().GetInformer(ctx, s.controller.spec.NewParent(), cache.BlockUntilSynced(false))
+	parents, err := s.mgr.GetCache().GetInformer(ctx, s.controller.emptyParent, cache.BlockUntilSynced(false))
 	if err != nil {
 		return err
+	}
+	if !s.controller.options.Stores.Holds(s.controller.emptyParent) {
+		return errors.New("the manager's cache does not fill Stores, so nothing would be found: set cache.Options.NewInformer")
 	}
 	return builder.ControllerManagedBy(s.mgr).
 		Named(s.controller.spec.Name + "-status").
@@ -186,6 +190,9 @@ func (s *starter) Start(ctx context.Context) error {
 // startKeys adds the controller when all its kinds are in the cache: a parent's
 // keys are looked up there when the parent's event comes.
 func (s *starter) startKeys(ctx context.Context) error {
+	if err := s.controller.checkScopes(); err != nil {
+		return err
+	}
 	b := builder.TypedControllerManagedBy[Request](s.mgr).
 		Named(s.controller.spec.Name).
 		WithOptions(ctrl.TypedOptions[Request]{
@@ -224,6 +231,30 @@ func (s *starter) startKeys(ctx context.Context) error {
 		return err
 	}
 	return b.Complete(&s.health)
+}
+
+// checkScopes returns an error for kinds that could never be found, or never be owned, by the
+// parents: those without a namespace belong to parents without one.
+func (c *Controller) checkScopes() error {
+	var errs []error
+	check := func(what string, kind client.Object, clusterScoped bool) {
+		namespaced, err := c.executor.Client.IsObjectNamespaced(kind)
+		if err == nil && namespaced == clusterScoped {
+			err = fmt.Errorf("map controller %q: %s %s: namespaced is %t, and ClusterScoped of the parents is %t",
+				c.spec.Name, what, c.kinds.Of(kind).Kind, namespaced, c.spec.ClusterScoped)
+		}
+		errs = append(errs, err)
+	}
+	check("parent", c.emptyParent, c.spec.ClusterScoped)
+	if !c.spec.ClusterScoped {
+		for _, in := range c.kinds.Inputs {
+			check("input", in.Object, false)
+		}
+		for _, out := range c.kinds.Outputs {
+			check("output", out.Object, false)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // kindsBack reconciles all keys again, and has every status wait for that: what was

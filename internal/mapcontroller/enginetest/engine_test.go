@@ -79,6 +79,8 @@ type program struct {
 	MapKey    func(client.Object) string
 	Finalizer string
 	ByLabels  func(*Bucket) bool
+	// forgetsInformers is set if the manager's cache is made without the stores.
+	forgetsInformers bool
 
 	StatusInterval   time.Duration
 	DeletesPerSecond float64
@@ -102,8 +104,9 @@ func newProgram() *program {
 // keyStatus is the status of one key.
 type keyStatus struct{ paused int }
 
-// newManager returns a manager with one engine, which runs the operator's program in the operator's namespace.
-func newManager(o *operator) manager.Manager {
+// newManager returns a manager with one engine, which runs the operator's program in the operator's namespace, or why the engine cannot
+// be set up.
+func newManager(o *operator) (manager.Manager, error) {
 	GinkgoHelper()
 	realClock := clock.RealClock{}
 	wrapped := rest.CopyConfig(restConfig)
@@ -120,13 +123,13 @@ func newManager(o *operator) manager.Manager {
 		Clock:            o.clock,
 		Stores:           informer.NewStores(),
 	}
+	cached := cache.Options{DefaultNamespaces: map[string]cache.Config{o.namespace: {}}, ByObject: o.cached}
+	if !o.program.forgetsInformers {
+		cached.NewInformer = options.Stores.NewInformer
+	}
 	m, err := manager.New(wrapped, manager.Options{
-		Scheme: newScheme(),
-		Cache: cache.Options{
-			DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
-			ByObject:          o.cached,
-			NewInformer:       options.Stores.NewInformer,
-		},
+		Scheme:                 newScheme(),
+		Cache:                  cached,
 		NewCache:               mutationdetector.NewCache,
 		NewClient:              wire.NewClient,
 		Metrics:                metricsserver.Options{BindAddress: "0"},
@@ -135,8 +138,7 @@ func newManager(o *operator) manager.Manager {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	o.manager = &probedManager{Manager: m}
-	Expect(o.mapController().SetupWithManager(o.manager, options)).To(Succeed())
-	return m
+	return m, o.mapController().SetupWithManager(o.manager, options)
 }
 
 // mapController returns the operator's program as the engine's API has it.

@@ -69,7 +69,8 @@ func widgetFor(o observation) *Widget {
 // start runs the operator until the spec ends, or stop is called.
 func (o *operator) start() {
 	GinkgoHelper()
-	m := newManager(o)
+	m, err := newManager(o)
+	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	ended := make(chan struct{})

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -110,6 +111,9 @@ func (k *Kinds) ensure(p *Plan, seen Observation, desired Desired) error {
 	case have == nil && len(seen.Selected) == 0:
 		return fmt.Errorf("the tombstone of map key %s would create %s", seen.MapKey, want.GetName())
 	case have == nil:
+		if errs := validation.IsValidLabelValue(seen.MapKey); len(errs) > 0 {
+			return fmt.Errorf("map key %q cannot be the label of an output: %s", seen.MapKey, errs[0])
+		}
 		p.Create = append(p.Create, desired)
 	case have.GetDeletionTimestamp() != nil && (kind.Update != nil || kind.Meets(want, have) == nil): // until it is gone
 	case kind.Update != nil && k.Find(p.Adopt, have) != nil: // it is not the parent's yet
