@@ -93,6 +93,7 @@ lint-manifests: ## Check the manifests with kube-score. Exceptions are in hack/l
 lint-release: build-chart ## Check the workflows, GoReleaser's configuration and the chart with their own linters.
 	$(ACTIONLINT)
 	$(HELM) lint --strict --quiet dist/chart
+	for values in dist/chart/ci/*-values.yaml; do $(HELM) lint --strict --quiet dist/chart --values "$$values"; done
 	$(GORELEASER_RUN) check --quiet
 
 # Licenses that ask for no more than a notice. 'make licenses' collects the notices.

@@ -29,8 +29,11 @@ func main() {
 	flag.StringVar(&r.Image, "image", "controller:latest", "Default image of the manager.")
 	flag.StringVar(&r.Repository, "repository", "https://mapcontroller.dev/snapshotschedule", "URL of the repository.")
 	flag.StringVar(&r.Docs, "docs", "https://mapcontroller.dev/snapshotschedule/docs", "URL of the pages in docs.")
+	changelog := flag.String("changelog", "../../CHANGELOG.md", "The changelog.")
 	flag.Parse()
-	if err := run(*out, *folder, r); err != nil {
+	text, err := os.ReadFile(*changelog)
+	r.Changelog = string(text)
+	if err := errors.Join(err, run(*out, *folder, r)); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}

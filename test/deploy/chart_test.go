@@ -203,9 +203,24 @@ var _ = Describe("the chart on a node", Ordered, func() {
 		snapshots, schedule := w.snapshots(ctx), w.current(ctx)
 		Expect(snapshots).NotTo(BeEmpty())
 
-		helm(ctx, "install", release, chart, "--namespace", system, "--wait", "--timeout=2m")
+		helm(ctx, "install", release, chart, "--namespace", system, "--wait", "--timeout=2m",
+			"--values="+filepath.Join(chart, "ci", "everything-values.yaml"))
 		w.expectSnapshots(ctx)
 		w.expectAll(ctx, snapshots)
 		Expect(w.current(ctx).UID).To(Equal(schedule.UID))
+		for _, p := range pods(ctx) {
+			Expect(p.Labels).To(HaveKeyWithValue("team", "storage"))
+			Expect(p.Spec.ServiceAccountName).To(Equal("snapshotter"))
+		}
+		Eventually(func() error { return cluster.Client.Delete(ctx, schedule, client.DryRunAll) }).WithTimeout(30 * time.Second).
+			Should(MatchError(ContainSubstring("would delete its snapshots")))
 	}, NodeTimeout(4*time.Minute))
+
+	It("leaves nothing but the CRDs when it is uninstalled", func(ctx context.Context) {
+		manifest := helm(ctx, "get", "manifest", release, "--namespace", system)
+		helm(ctx, "uninstall", release, "--namespace", system, "--wait", "--timeout=2m")
+		left := run(ctx, []byte(manifest), "kubectl", "get", "--namespace", system, "--filename=-", "--ignore-not-found", "--output=name")
+		Expect(strings.Fields(left)).To(HaveEach(HavePrefix("customresourcedefinition.")))
+		Expect(strings.Fields(left)).To(HaveLen(2))
+	}, NodeTimeout(3*time.Minute))
 })

@@ -33,6 +33,8 @@ type Release struct {
 	Image string
 	// Repository is the URL of the source, Docs that of the pages in docs.
 	Repository, Docs string
+	// Changelog is the text of CHANGELOG.md.
+	Changelog string
 }
 
 //go:embed all:skeleton
@@ -102,6 +104,8 @@ func location(o *unstructured.Unstructured) (folder, condition string, err error
 		return "prometheus", ".Values.dashboard.enabled", nil
 	case kind == "NetworkPolicy":
 		return "network-policy", ".Values.networkPolicy.enabled", nil
+	case strings.HasPrefix(name, "retention-warnings"):
+		return "warnings", ".Values.warnings.enabled", nil
 	case strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
 		return "guardrails", ".Values.guardrails.enabled", nil
 	case strings.HasPrefix(name, "fleet-manager-"): // ClusterSnapshotSchedules are off where namespaces are listed

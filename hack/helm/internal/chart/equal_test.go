@@ -23,7 +23,7 @@ func TestChartEqualsKustomize(t *testing.T) {
 	want := append(kustomize(t, "config/crd"), kustomize(t, "config/default")...)
 	requireEqual(t, render(t, c, likeKustomize), byKey(t, withoutNamespace(t, want)))
 
-	all := "{prometheus: {enabled: true}, networkPolicy: {enabled: true}, dashboard: {enabled: true}, guardrails: {enabled: true}}"
+	all := "{prometheus: {enabled: true}, networkPolicy: {enabled: true}, dashboard: {enabled: true}, guardrails: {enabled: true}, warnings: {enabled: true}}"
 	want = kustomize(t, "hack/helm/source")
 	requireEqual(t, render(t, c, likeKustomize.with(all)), byKey(t, withoutNamespace(t, want)))
 }

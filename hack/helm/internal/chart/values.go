@@ -75,7 +75,7 @@ func fillDefaults(text string, object *unstructured.Unstructured, release Releas
 	}
 	data := map[string]any{
 		"version": release.Version, "image": image, "imageName": release.Image, "replicas": d.spec["replicas"], "args": args[1:],
-		"repository": release.Repository, "docs": release.Docs,
+		"repository": release.Repository, "docs": release.Docs, "changes": changesOf(release.Changelog),
 	}
 	for value, field := range d.fields() {
 		data[value] = field.of[field.key]

@@ -58,6 +58,7 @@ var overrides = map[string]string{
 	"crd.enabled":                       "{crd: {enabled: false}}",
 	"crd.keep":                          "{crd: {keep: false}}",
 	"guardrails.enabled":                "{guardrails: {enabled: true}}",
+	"warnings.enabled":                  "{warnings: {enabled: true}}",
 	"metrics.enabled":                   "{metrics: {enabled: false}}",
 	"metrics.certificateSecret":         "{metrics: {certificateSecret: metrics-server-cert}}",
 	"prometheus.enabled":                "{prometheus: {enabled: true}}",
@@ -153,7 +154,7 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 
 func TestReferencesMatchUnderOtherNames(t *testing.T) {
 	c := loadChart(t, release)
-	all := "watchNamespaces: [shop, bank], prometheus: {enabled: true}, networkPolicy: {enabled: true}, guardrails: {enabled: true}"
+	all := "watchNamespaces: [shop, bank], prometheus: {enabled: true}, networkPolicy: {enabled: true}, guardrails: {enabled: true}, warnings: {enabled: true}"
 	for _, i := range []install{
 		{name: "backup", namespace: "ops", values: "{" + all + "}"},
 		{name: "x", namespace: "ops", values: "{" + all + ", fullnameOverride: a-name-of-more-than-twenty-eight-characters}"},
