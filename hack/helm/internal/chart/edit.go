@@ -176,7 +176,9 @@ func (t *template) editDeployment() error {
 		t.optional(d.pod, key, ".Values.manager."+key)
 	}
 	metadata := child(t.object, "spec", "template", "metadata")
-	for key, value := range map[string]string{"annotations": ".Values.manager.podAnnotations", "labels": ".Values.manager.podLabels"} {
+	for key, value := range map[string]string{
+		"annotations": ".Values.manager.podAnnotations", "labels": "merge (dict) .Values.manager.podLabels .Values.commonLabels",
+	} {
 		child(metadata, key)[t.block(values(value)...)] = nil
 	}
 	// Without it, Kubernetes decides by the tag.
