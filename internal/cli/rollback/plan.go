@@ -15,7 +15,7 @@ import (
 // Plan returns the ten steps in words, those that are done already included. Next has
 // found no objection.
 func Plan(s *State) []string {
-	var names, snapshots, sources, volumes, meanwhile []string
+	var names, snapshots, sources, volumes, meanwhile, restoredTo []string
 	held := 0
 	for _, c := range s.Claims {
 		if c.done {
@@ -32,21 +32,30 @@ func Plan(s *State) []string {
 		}
 		if c.Target != nil {
 			snapshots = append(snapshots, fmt.Sprintf("%s, of %s", c.Target.Name, restore.Time(c.Target, s.Now).UTC().Format(time.RFC3339)))
-			if c.Manifest != nil {
+			switch {
+			case c.Manifest != nil:
 				meanwhile = append(meanwhile, c.Manifest.Name)
+				restoredTo = append(restoredTo, "PersistentVolumeClaim "+c.Manifest.Name)
+			case c.restored != nil:
+				meanwhile = append(meanwhile, c.restored.Name)
+				restoredTo = append(restoredTo, "PersistentVolumeClaim "+c.restored.Name)
+			case c.target != nil:
+				restoredTo = append(restoredTo, "PersistentVolume "+c.target.Name)
 			}
 			continue
 		}
 		sources = append(sources, c.target.Name)
 	}
 	list := func(all []string) string { return strings.Join(all, "; ") }
-	restored := "restore " + list(snapshots) + ", to PersistentVolumeClaim " + list(meanwhile)
+	restored := "restore " + list(snapshots) + ", to " + list(restoredTo)
 	if len(snapshots) == 0 {
 		restored = "use the data of PersistentVolume " + list(sources) + ", which was kept"
 	}
 	down, up := "wait until no pod uses it", "scale nothing: no Deployment and no StatefulSet uses it"
 	if w := s.Workload; w != nil {
-		down, up = fmt.Sprintf("scale %s from %d to 0, and %s", w.Name(), w.Replicas, down), fmt.Sprintf("scale %s to %d", w.Name(), s.replicas())
+		// After an interruption the workload may be at 0, and an undo has no record of its own yet.
+		down = fmt.Sprintf("scale %s from %d to 0, and %s", w.Name(), Replicas(s), down)
+		up = fmt.Sprintf("scale %s to %d", w.Name(), max(s.replicas(), Replicas(s)))
 	}
 	return []string{
 		fmt.Sprintf("hold %s for %s", counted(held), hours(holdFor)),

@@ -222,3 +222,28 @@ func TestUndoAfterEachStep(t *testing.T) {
 		}
 	}
 }
+
+// The plan of a rollback or an undo that goes on after an interruption names the volume and the replicas.
+func TestPlanAfterAnInterruption(t *testing.T) {
+	for number := 5; number <= 10; number++ {
+		for _, undo := range []bool{false, true} {
+			s := newCluster(t, 2, false)
+			s.advance(number)
+			s.undo = undo
+			s.restart()
+			o := s.observe()
+			for _, c := range o.Claims {
+				c.Manifest = nil // as the command observes it, since the data has been restored
+			}
+			_, err := Next(o)
+			s.must(err)
+			plan := Plan(o)
+			if strings.Contains(plan[2], "Claim ;") || !undo && !strings.Contains(plan[2], " to PersistentVolume") {
+				t.Errorf("step %d, undo %t: %q", number, undo, plan[2])
+			}
+			if !strings.Contains(plan[4], "from 2 to 0") || !strings.HasSuffix(plan[9], " to 2") {
+				t.Errorf("step %d, undo %t: %q, %q", number, undo, plan[4], plan[9])
+			}
+		}
+	}
+}
