@@ -108,16 +108,24 @@ func location(o *unstructured.Unstructured) (folder, condition string, err error
 		return "warnings", ".Values.warnings.enabled", nil
 	case strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
 		return "guardrails", ".Values.guardrails.enabled", nil
-	case strings.HasPrefix(name, "fleet-manager-"): // ClusterSnapshotSchedules are off where namespaces are listed
-		return "rbac", "not .Values.watchNamespaces", nil
-	case kind == "ClusterRole" && forPeople.MatchString(name):
-		return "rbac", ".Values.rbacHelpers.enabled", nil
-	case kind == "ServiceAccount":
-		return "rbac", ".Values.serviceAccount.create", nil
-	case strings.HasSuffix(kind, "Role"), strings.HasSuffix(kind, "RoleBinding"):
-		return "rbac", "", nil
+	case kind == "ServiceAccount", strings.HasSuffix(kind, "Role"), strings.HasSuffix(kind, "RoleBinding"):
+		return "rbac", rightsCondition(kind, name), nil
 	default:
 		return "", "", errors.New("the chart has no folder for it; see location in hack/helm")
+	}
+}
+
+// rightsCondition returns the value that enables an account, a role or a binding, "" if they are always there.
+func rightsCondition(kind, name string) string {
+	switch {
+	case strings.HasPrefix(name, "fleet-manager-"): // ClusterSnapshotSchedules are off where namespaces are listed
+		return "not .Values.watchNamespaces"
+	case kind == "ClusterRole" && forPeople.MatchString(name):
+		return ".Values.rbacHelpers.enabled"
+	case kind == "ServiceAccount":
+		return ".Values.serviceAccount.create"
+	default:
+		return ""
 	}
 }
 
