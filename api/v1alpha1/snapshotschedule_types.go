@@ -28,8 +28,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.schedule)",message=`timeZone requires schedule: set schedule, such as "30 2 * * *", or remove timeZone`,fieldPath=".timeZone"
 type SnapshotScheduleSpec struct {
 	// selector is a label selector for the PersistentVolumeClaims (PVCs) to snapshot. The
-	// schedule takes snapshots of every matching PVC in its namespace. If empty or omitted, it
-	// matches every PVC in the namespace. Example: {matchLabels: {app: my-app}}.
+	// schedule takes snapshots of every matching PVC in its namespace, unless the PVC has the
+	// annotation snapshots.mapcontroller.dev/exclude. If empty or omitted, it matches every PVC
+	// in the namespace. Example: {matchLabels: {app: my-app}}.
 	//
 	// +optional
 	Selector LabelSelector `json:"selector,omitzero"`

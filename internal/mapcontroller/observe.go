@@ -85,7 +85,7 @@ func (c *Controller) inputs(parent plan.Parent, mapKey string) (selected, unsele
 	for _, kind := range c.kinds.Inputs {
 		found = c.options.Stores.ByIndex(found, kind.Object, c.byKey, parent.Object.GetNamespace()+"/"+mapKey)
 	}
-	return parent.Partition(found)
+	return c.kinds.Partition(parent, found)
 }
 
 // outputs returns what a parent controls for a map key, and the orphans that

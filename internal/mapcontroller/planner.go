@@ -28,7 +28,7 @@ func (c MapController) Planner(scheme *runtime.Scheme, parent client.Object, pro
 
 // Partition separates the inputs that the parent selects from the others.
 func (p *Planner) Partition(inputs ...client.Object) (selected, unselected []client.Object) {
-	return p.parent.Partition(inputs)
+	return p.kinds.Partition(p.parent, inputs)
 }
 
 // Plan returns the plan for a key. The outputs may be in any order.

@@ -60,7 +60,8 @@ var _ = Describe("The map", func() {
 		Eventually(present).Should(ConsistOf("all-a", "all-b"))
 	})
 
-	It("does not map its own outputs, whatever the selector", func() {
+	DescribeTable("does not map its own outputs, whatever the selector", func(byLabels bool) {
+		op.program.Finalizer, op.program.ByLabels = "enginetest.mapcontroller.dev/release", func(*Bucket) bool { return byLabels }
 		op.program.Map = func(r observation) decision {
 			return desire(&corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Name: "copy-of-" + r.Input.GetName(), Labels: r.Input.GetLabels()},
@@ -83,7 +84,7 @@ var _ = Describe("The map", func() {
 			return len(items)
 		}, BeNumerically("<=", 4)))
 		Expect(op.mapCalls()).NotTo(HaveKey(ContainSubstring("copy-of-")))
-	})
+	}, Entry("owned by reference", false), Entry("owned by labels", true))
 
 	It("follows an input whose labels change to another parent, and back", func() {
 		op.start()

@@ -68,7 +68,7 @@ func (g *Guard) Confirm(
 	if again.Related, at, err = g.liveRelated(ctx, seen.Related, at); err != nil {
 		return Confirmed{}, err
 	}
-	again.Selected, again.Unselected = live.Partition(inputs)
+	again.Selected, again.Unselected = g.Kinds.Partition(live, inputs)
 	if again.Outputs, err = g.liveOutputs(ctx, req, live.Object, seen.Outputs, p.Evidence); err != nil {
 		return Confirmed{}, err
 	}

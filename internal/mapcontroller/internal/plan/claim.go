@@ -92,6 +92,27 @@ func (w *Ownership) Claim(parent client.Object, outputs []client.Object) (owned,
 	return owned, adopt, release
 }
 
+// Partition separates the inputs that the parent's program selects from the others. The
+// parent's own outputs, and those that it may adopt, are not selected: otherwise a selector
+// that matches them would map them without end.
+func (k *Kinds) Partition(parent Parent, inputs []client.Object) (selected, unselected []client.Object) {
+	own := func(input client.Object) bool {
+		if metav1.IsControlledBy(input, parent.Object) || k.Output(input) == nil {
+			return metav1.IsControlledBy(input, parent.Object)
+		}
+		r := k.Ownership.Relation(parent.Object, input)
+		return r.Owned || r.Orphan
+	}
+	for _, input := range inputs {
+		if parent.Invalid == nil && parent.Program.Selects(input) && !own(input) {
+			selected = append(selected, input)
+		} else {
+			unselected = append(unselected, input)
+		}
+	}
+	return selected, unselected
+}
+
 func (t Tags) tagged(parent, output client.Object) bool {
 	labels := output.GetLabels()
 	return labels[t.Parent] == parent.GetName() && labels[t.MapKey] != NoMapKey

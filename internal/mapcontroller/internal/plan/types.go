@@ -6,7 +6,6 @@ package plan
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -55,20 +54,6 @@ type Parent struct {
 	Invalid error
 }
 
-// Partition separates the inputs that the parent's program selects from the
-// others. An input that the parent controls is not selected: otherwise a selector that
-// matches its own outputs would map them without end.
-func (p Parent) Partition(inputs []client.Object) (selected, unselected []client.Object) {
-	for _, input := range inputs {
-		if p.Invalid == nil && p.Program.Selects(input) && !metav1.IsControlledBy(input, p.Object) {
-			selected = append(selected, input)
-		} else {
-			unselected = append(unselected, input)
-		}
-	}
-	return selected, unselected
-}
-
 // Observation is everything that a decision may depend on. Its objects may be
 // shared with a cache: they must never be changed.
 type Observation struct {
@@ -78,8 +63,8 @@ type Observation struct {
 	// only where deletes are confirmed.
 	Ahead  time.Duration
 	MapKey string
-	// Selected and Unselected are the inputs that carry the key, of all kinds. An
-	// input that the parent controls is never selected.
+	// Selected and Unselected are the inputs that carry the key, of all kinds. An output of
+	// the parent is never selected.
 	Selected, Unselected []client.Object
 	// Outputs are the parent's outputs of this key, and the orphans that it is
 	// about to adopt; the oldest first, those being deleted included.
