@@ -33,7 +33,7 @@ score() {
 
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
-# kube-score has no checks for ValidatingAdmissionPolicies; test/crd/guardrails tests config/guardrails.
+# kube-score has no checks for ValidatingAdmissionPolicies; test/crd/guardrails tests them.
 for folder in config/default config/namespaced; do
   echo "kube-score of $folder"
   # An image as in a release, not the Makefile's default.

@@ -1,8 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guardrails tests config/guardrails against a real API server: who may delete what, and who may own it. It has an API server of its own,
-// because the policies apply to everybody.
+// Package guardrails tests config/guardrails and config/warnings against a real API server: who may delete what, who may own
+// it, and what kubectl warns of. It has an API server of its own, because the policies apply to everybody.
 package guardrails
 
 import (
@@ -63,8 +63,10 @@ var _ = BeforeSuite(func() {
 	api = as(jane)
 
 	strict := client.WithFieldValidation(api, metav1.FieldValidationStrict)
-	for _, o := range suite.Must(repo.Decode(suite.Must(repo.Kustomize(ctx, root, "config/guardrails")))) {
-		Expect(strict.Create(ctx, o)).To(Succeed(), o.GetName())
+	for _, component := range []string{"config/guardrails", "config/warnings"} {
+		for _, o := range suite.Must(repo.Decode(suite.Must(repo.Kustomize(ctx, root, component)))) {
+			Expect(strict.Create(ctx, o)).To(Succeed(), o.GetName())
+		}
 	}
 	// The API server reads its policies asynchronously.
 	probe := newSchedule(newNamespace())
