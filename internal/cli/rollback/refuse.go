@@ -105,9 +105,9 @@ func (c *Claim) refuseState(p *corev1.PersistentVolumeClaim) error {
 }
 
 // refuseForeign returns an error for a PVC that has appeared under the name, unless it
-// is bound to the target, or the volume binder is going to bind it to that.
+// is bound to the target, the volume binder is going to bind it to that, or it is being deleted.
 func (c *Claim) refuseForeign(p *corev1.PersistentVolumeClaim) error {
-	if c.binding() || c.reserved() && p.Spec.VolumeName == "" {
+	if c.binding() || p.DeletionTimestamp != nil || c.reserved() && p.Spec.VolumeName == "" {
 		return nil
 	}
 	manager := "something"

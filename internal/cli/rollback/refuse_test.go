@@ -96,6 +96,27 @@ func (s *cluster) advance(number int) {
 	s.tb.Fatalf("step %d does not come, but %d: %s", number, step.Number, step.Text)
 }
 
+// The user is told to delete it, and to run the command again.
+func TestAForeignPVCThatIsBeingDeletedIsWaitedFor(t *testing.T) {
+	s := newCluster(t, 2, false)
+	s.advance(7)
+	p := s.newPVC("data-db-0")
+	p.Spec.VolumeName = "foreign"
+	s.create(p)
+	if _, err := Next(s.observe()); err == nil || !strings.Contains(err.Error(), "has created another PVC") {
+		t.Errorf("error: %v", err)
+	}
+	p.DeletionTimestamp = &metav1.Time{Time: s.now}
+	s.must(s.update(p))
+	_, err := s.step(func() bool { return false }) // creates data-db-1
+	s.must(err)
+	step, err := Next(s.observe())
+	if err != nil || len(step.Changes) > 0 || step.Text != "another PersistentVolumeClaim data-db-0 is being deleted" {
+		t.Errorf("step %d %q, error: %v", step.Number, step.Text, err)
+	}
+	s.advance(0)
+}
+
 func TestAnotherRollbackIsRefusedWhileOneIsUnfinished(t *testing.T) {
 	s := newCluster(t, 2, false)
 	s.advance(5)

@@ -291,6 +291,8 @@ func createClaim(_ *State, c *Claim) (*Step, error) {
 	case c.pvc == nil:
 		return did(7, []Change{{Create: c.newClaim()}}, "Create PersistentVolumeClaim %s with PersistentVolume %s",
 			c.Name, c.target.Name), nil
+	case c.pvc.DeletionTimestamp != nil:
+		return wait(7, c.pvc, "another PersistentVolumeClaim %s is being deleted", c.Name), nil
 	}
 	return wait(7, c.pvc, "PersistentVolumeClaim %s is not bound to PersistentVolume %s yet", c.Name, c.target.Name), nil
 }
