@@ -25,9 +25,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// conditionsDir has a schedule, or a fleet, of every condition and reason, as the API server returns it. test/observe/gitops runs the health checks of
-// docs/gitops.md on them. UPDATE_CONDITIONS=1 writes them.
-const conditionsDir = "testdata/conditions"
+// conditionsDir has, by kind, a schedule or a fleet of every condition and reason, as the API server returns it. test/observe/gitops runs health
+// checks on them. UPDATE_CONDITIONS=1 writes them.
+const conditionsDir = "../../config/gitops/argo-cd/resource_customizations/snapshots.mapcontroller.dev"
 
 // What differs between two runs, and what stands for it in the files.
 var (
@@ -66,7 +66,9 @@ func (env *environment) stored(o client.Object) string {
 // isAsFiled expects that a schedule or a fleet becomes as its file says.
 func (env *environment) isAsFiled(o client.Object, name string) {
 	GinkgoHelper()
-	file := filepath.Join(conditionsDir, name+".yaml")
+	gvk, err := api.GroupVersionKindFor(o)
+	Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(conditionsDir, gvk.Kind, "testdata", name+".yaml")
 	if os.Getenv("UPDATE_CONDITIONS") != "" {
 		Expect(os.WriteFile(file, []byte(settled(func() string { return env.stored(o) })), 0o644)).To(Succeed())
 	}

@@ -38,7 +38,12 @@ const (
 	current    = status.CurrentStatus
 )
 
-// judgments are of the schedules in test/integration/testdata/conditions. Each is a row of the table on the page.
+// checks has, by kind, the health check of Argo CD, its tests, and the objects that they are of.
+const checks = "config/gitops/argo-cd/resource_customizations/snapshots.mapcontroller.dev"
+
+var kinds = []string{"SnapshotSchedule", "ClusterSnapshotSchedule"}
+
+// judgments are of the objects in checks. Each is a row of the table on the page.
 var judgments = map[string]judgment{
 	"new":                     {"new, not seen by the operator yet", "Progressing", inProgress, inProgress},
 	"edited-and-not-observed": {"changed, and the change not carried out yet", "Progressing", inProgress, inProgress},
@@ -80,19 +85,50 @@ func TestThePageListsEveryJudgment(t *testing.T) {
 func TestArgoCDJudgesEverySchedule(t *testing.T) {
 	for name, s := range schedules(t) {
 		got := runLua(t, luaOf(t, s.GetKind()), s)
-		if got.status != judgments[name].argo || got.message == "" {
-			t.Errorf("%s: it is %q with message %q, want %q with a message", name, got.status, got.message, judgments[name].argo)
+		if got.Status != judgments[name].argo || got.Message == "" {
+			t.Errorf("%s: it is %q with message %q, want %q with a message", name, got.Status, got.Message, judgments[name].argo)
 		}
-		if ready := condition(s, "Ready"); got.status != "Progressing" && !strings.HasPrefix(got.message, ready["message"].(string)) {
-			t.Errorf("%s: the message is %q, not that of condition Ready", name, got.message)
+		if ready := condition(s, "Ready"); got.Status != "Progressing" && !strings.HasPrefix(got.Message, ready["message"].(string)) {
+			t.Errorf("%s: the message is %q, not that of condition Ready", name, got.Message)
 		}
 		protected := condition(s, "Protected")
-		if unsure := protected["status"] == "False" || protected["reason"] == "FirstSnapshotsPending"; got.status != "Progressing" &&
-			unsure != strings.Contains(got.message, "protected: ") {
-			t.Errorf("%s: protected is %v, and the message is %q", name, protected["reason"], got.message)
+		if unsure := protected["status"] == "False" || protected["reason"] == "FirstSnapshotsPending"; got.Status != "Progressing" &&
+			unsure != strings.Contains(got.Message, "protected: ") {
+			t.Errorf("%s: protected is %v, and the message is %q", name, protected["reason"], got.Message)
 		}
-		if paused := condition(s, "RetentionPaused")["status"] == "True"; paused != strings.Contains(got.message, "retention is paused") {
-			t.Errorf("%s: retention is paused: %v, and the message is %q", name, paused, got.message)
+		if paused := condition(s, "RetentionPaused")["status"] == "True"; paused != strings.Contains(got.Message, "retention is paused") {
+			t.Errorf("%s: retention is paused: %v, and the message is %q", name, paused, got.Message)
+		}
+	}
+}
+
+// Upstream, Argo CD's own tests read health_test.yaml.
+func TestArgoCDsTestsListEverySchedule(t *testing.T) {
+	type entry struct {
+		HealthStatus health `json:"healthStatus"`
+		InputPath    string `json:"inputPath"`
+	}
+	type tests struct {
+		Tests []entry `json:"tests"`
+	}
+	for _, kind := range kinds {
+		want := tests{}
+		all := schedules(t)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if s := all[name]; s.GetKind() == kind {
+				want.Tests = append(want.Tests, entry{HealthStatus: runLua(t, luaOf(t, kind), s), InputPath: "testdata/" + name + ".yaml"})
+			}
+		}
+		text, err := yaml.Marshal(want)
+		must(t, err)
+		file := filepath.Join(root, checks, kind, "health_test.yaml")
+		if os.Getenv("UPDATE_CONDITIONS") != "" {
+			must(t, os.WriteFile(file, text, 0o644))
+		}
+		got, err := os.ReadFile(file)
+		must(t, err)
+		if string(got) != string(text) {
+			t.Errorf("%s is out of step: UPDATE_CONDITIONS=1 writes it", file)
 		}
 	}
 }
@@ -101,8 +137,8 @@ func TestArgoCDJudgesEverySchedule(t *testing.T) {
 func TestArgoCDWaitsForAScheduleWithoutAStatus(t *testing.T) {
 	s := schedules(t)["new"]
 	delete(s.Object, "status")
-	if got := runLua(t, luaOf(t, s.GetKind()), s); got.status != "Progressing" {
-		t.Errorf("it is %q", got.status)
+	if got := runLua(t, luaOf(t, s.GetKind()), s); got.Status != "Progressing" {
+		t.Errorf("it is %q", got.Status)
 	}
 }
 
@@ -148,22 +184,24 @@ func TestEveryConditionIsJudged(t *testing.T) {
 	}
 }
 
-// schedules returns the schedules and fleets that the integration tests read from an API server.
+// schedules returns the schedules and fleets that the integration tests read from an API server, by the names of their files.
 func schedules(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
-	const dir = "test/integration/testdata/conditions"
-	files, err := os.ReadDir(filepath.Join(root, dir))
-	must(t, err)
 	all := map[string]*unstructured.Unstructured{}
-	for _, file := range files {
-		name := strings.TrimSuffix(file.Name(), ".yaml")
-		if _, ok := judgments[name]; !ok {
-			t.Errorf("it is not known what the tools make of %s", name)
-		}
-		text, err := yaml.YAMLToJSON([]byte(read(t, filepath.Join(dir, file.Name()))))
+	for _, kind := range kinds {
+		dir := filepath.Join(checks, kind, "testdata")
+		files, err := os.ReadDir(filepath.Join(root, dir))
 		must(t, err)
-		all[name] = &unstructured.Unstructured{}
-		must(t, all[name].UnmarshalJSON(text)) // with integers, as a client has them
+		for _, file := range files {
+			name := strings.TrimSuffix(file.Name(), ".yaml")
+			if _, ok := judgments[name]; !ok {
+				t.Errorf("it is not known what the tools make of %s", name)
+			}
+			text, err := yaml.YAMLToJSON([]byte(read(t, filepath.Join(dir, file.Name()))))
+			must(t, err)
+			all[name] = &unstructured.Unstructured{}
+			must(t, all[name].UnmarshalJSON(text)) // with integers, as a client has them
+		}
 	}
 	if len(all) != len(judgments) {
 		t.Errorf("%d schedules, but %d judgments", len(all), len(judgments))
@@ -181,49 +219,26 @@ func condition(s *unstructured.Unstructured, kind string) map[string]any {
 	return nil
 }
 
-// luaOf returns the script for a kind from the ConfigMap of Argo CD on the page.
+// luaOf returns Argo CD's script for a kind.
 func luaOf(t *testing.T, kind string) string {
 	t.Helper()
-	var config struct {
-		Metadata struct{ Name string }
-		Data     map[string]string
-	}
-	decode(t, "ConfigMap", &config)
-	script := config.Data["resource.customizations.health.snapshots.mapcontroller.dev_"+kind]
-	if config.Metadata.Name != "argocd-cm" || script == "" {
-		t.Fatalf("the page has no health check for Argo CD: %+v", config)
-	}
-	return script
+	return read(t, filepath.Join(checks, kind, "health.lua"))
 }
 
-// celOf returns the expressions for a kind from the Kustomization of Flux on the page.
+// celOf returns the expressions for a kind from the Kustomization of Flux.
 func celOf(t *testing.T, kind string) *kustomize.HealthCheckExpressions {
 	t.Helper()
 	var kustomization struct {
 		Spec struct{ HealthCheckExprs []kustomize.CustomHealthCheck }
 	}
-	decode(t, "Kustomization", &kustomization)
+	must(t, yaml.Unmarshal([]byte(read(t, "config/gitops/flux/clusters/production/schedules.yaml")), &kustomization))
 	for _, check := range kustomization.Spec.HealthCheckExprs {
 		if check.APIVersion == "snapshots.mapcontroller.dev/v1alpha1" && check.Kind == kind {
 			return &check.HealthCheckExpressions
 		}
 	}
-	t.Fatal("the page has no health check for Flux")
+	t.Fatal("Flux has no health check for a " + kind)
 	return nil
-}
-
-var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
-
-// decode decodes the first YAML block of a kind on the page.
-func decode(t *testing.T, kind string, into any) {
-	t.Helper()
-	for _, block := range yamlBlock.FindAllStringSubmatch(read(t, "docs/gitops.md"), -1) {
-		if strings.Contains(block[1], "\nkind: "+kind+"\n") {
-			must(t, yaml.Unmarshal([]byte(block[1]), into))
-			return
-		}
-	}
-	t.Fatalf("docs/gitops.md has no %s", kind)
 }
 
 func read(t *testing.T, path string) string {

@@ -12,7 +12,10 @@ import (
 )
 
 // health is what a script returns.
-type health struct{ status, message string }
+type health struct {
+	Status  string `json:"status"`
+	Message string `json:"message"`
+}
 
 // runLua runs a health check as Argo CD does: without the standard libraries except base, package and table, and with the object as the
 // global obj.
@@ -36,5 +39,5 @@ func runLua(t *testing.T, script string, object *unstructured.Unstructured) heal
 	if !ok {
 		t.Fatalf("the script returned a %s, want a table", l.Get(-1).Type())
 	}
-	return health{status: result.RawGetString("status").String(), message: result.RawGetString("message").String()}
+	return health{Status: result.RawGetString("status").String(), Message: result.RawGetString("message").String()}
 }

@@ -1,0 +1,1 @@
+../SnapshotSchedule/health.lua
