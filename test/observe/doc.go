@@ -17,4 +17,5 @@
 //	dashboard_test.go  the dashboard
 //	metrics_test.go    the known metrics and labels
 //	gitops             the health checks for Argo CD and Flux, in their own engines
+//	flux               the sample repository, reconciled with Flux's libraries
 package observe
