@@ -69,6 +69,11 @@ generate: ## Generate the DeepCopy methods of the API types.
 docs: ## Update the generated parts of docs/reference.md.
 	go run ./hack/docs
 
+SITE ?= dist/site
+.PHONY: site
+site: ## Build README and docs as a site that needs no server, in SITE.
+	$(HUGO) --source hack/site --destination '$(abspath $(SITE))' --cleanDestinationDir --noBuildLock --quiet
+
 .PHONY: fmt
 fmt: ## Format the code with go fmt.
 	go fmt ./...
@@ -130,7 +135,7 @@ export GOFLAGS := $(shell go env GOFLAGS) -vet=off
 SEED ?= 1
 
 # Packages whose tests need no API server.
-UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/test/faults$$|/test/faults/internal/simulation$$|/enginetest$$')
+UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/hack/site$$|/test/faults$$|/test/faults/internal/simulation$$|/enginetest$$')
 
 # Simulations, which would take minutes longer with the race detector.
 SIMULATED_PACKAGES = ./test/faults/internal/simulation
@@ -163,7 +168,7 @@ test-simulations: ## Run 100 simulations of weeks or months (minutes), drawn wit
 	go test -timeout=60m $(SIMULATED_PACKAGES) -run='^TestSimulations$$' -rapid.checks=100 -rapid.seed='$(SEED)'
 
 .PHONY: test-modules
-test-modules: ## Run the tests of the local cluster, of alerts and dashboard, and of the Helm chart, and kubebuilder's scaffolding.
+test-modules: ## Run the tests of the local cluster, of alerts and dashboard, of the Helm chart and of the site, and kubebuilder's scaffolding.
 	@echo "== Unit tests of the local cluster"
 	go -C hack/cluster test ./...
 	@echo "== Alerts and dashboard, evaluated by Prometheus, and GitOps by Flux and Argo CD's engines (compiling them takes minutes the first time)"
@@ -172,6 +177,8 @@ test-modules: ## Run the tests of the local cluster, of alerts and dashboard, an
 	KUBEBUILDER_ASSETS="$$assets" go -C test/observe test -count=1 ./...
 	@echo "== Helm chart, rendered by Helm and compared with the output of kustomize"
 	go -C hack/helm test -count=1 ./...
+	@echo "== The site, built by Hugo (compiling it takes minutes the first time)"
+	go test -count=1 ./hack/site
 	@echo "== kubebuilder adds an API to a copy of the project"
 	KUBEBUILDER="$(KUBEBUILDER)" MAKE="$(MAKE)" hack/verify-scaffold.sh
 	@echo "== The engine, copied to another module"
@@ -390,6 +397,7 @@ GO_LICENSES ?= $(call go-tool,go-licenses)
 ACTIONLINT ?= $(call go-tool,actionlint)
 CRANE ?= $(call go-tool,crane)
 HELM ?= $(call go-tool,helm)
+HUGO ?= $(call go-tool,hugo)
 
 .PHONY: dependencies
 dependencies: ## Download all modules and build the tools, so that other targets need no network.
@@ -407,4 +415,5 @@ dependencies: ## Download all modules and build the tools, so that other targets
 	$(GORELEASER) --version
 	$(OPERATOR_VERIFY) --help > /dev/null
 	$(HELM) version > /dev/null
+	$(HUGO) version > /dev/null
 	go list -modfile=hack/tools/syft.mod -deps tool > /dev/null

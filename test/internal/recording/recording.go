@@ -1,8 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recording keeps true what pages of docs/ show of terminals. A page has the place "<!-- recording: NAME -->" and a block of code
-// after it, which a test compares with what it has seen.
+// Package recording keeps true what pages of docs/ show of terminals, and the pictures there. A page has the place
+// "<!-- recording: NAME -->" and a block of code after it, which a test compares with what it has seen.
 package recording
 
 import (
@@ -86,6 +86,26 @@ func replaced(text string, pattern *regexp.Regexp, shown func(s string, n int) s
 		}
 		return seen[s]
 	})
+}
+
+// File compares a file of docs/ with what it must hold, or writes it.
+func File(name, text string) error {
+	root, err := repo.Root()
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(root, "docs", name)
+	if os.Getenv(Update) != "" {
+		return os.WriteFile(file, []byte(text), 0o644)
+	}
+	was, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if diff := cmp.Diff(string(was), text); diff != "" {
+		return fmt.Errorf("docs/%s shows something else (-shown +seen; %s=1 writes it):\n%s", name, Update, diff)
+	}
+	return nil
 }
 
 // Check compares the recording with that of a name in a page of docs/, or writes it there.

@@ -3,7 +3,15 @@
 
 package recording
 
-import "testing"
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 func TestARecordingIsTheSameEachTime(t *testing.T) {
 	record := func(namespace, volume, at, snapshot, before string) string {
@@ -26,5 +34,35 @@ at 2026-11-21T09:01:00Z: data-20261121090100-k7xq2m2222, data-before-20261121090
 func TestAPlaceIsNeeded(t *testing.T) {
 	if err := new(Recording).Check("rollback.md", "nothing"); err == nil {
 		t.Error("a recording that no page shows is not compared")
+	}
+}
+
+func TestATerminalShowsAllAndExecutesNothing(t *testing.T) {
+	long := strings.Repeat("x", Columns) + "y"
+	svg := SVG(`a "label"`, []Scene{{Command: "look", Output: "<script>&\n  indented\n"}, {Command: "again", Output: long}})
+	var texts []string
+	for decoder := xml.NewDecoder(strings.NewReader(svg)); ; {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var element struct {
+			Text string `xml:",chardata"`
+		}
+		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "text" {
+			if err := decoder.DecodeElement(&element, &start); err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, element.Text)
+		} else if ok && start.Name.Local == "script" {
+			t.Error("a script")
+		}
+	}
+	want := []string{"$ look", "<script>&", "  indented", "$ again", long[:Columns], "y"}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Error(diff)
 	}
 }
