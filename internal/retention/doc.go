@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retention decides, for the snapshots of one PVC (a series), which are
+// Package retention decides, for the snapshots of one PVC (a series), or of a group of them, which are
 // kept, which are deleted and why, and whether a new one is taken.
 //
 // Decide is a pure function of (policy, now, series): it reads no clock, logs
@@ -15,6 +15,7 @@
 //	take.go      whether a snapshot is taken for the current slot
 //	tiers.go     keep.last and the calendar tiers
 //	cap.go       maxCount
+//	group.go     DecideGroup: group snapshots, as units
 //	recovering.go what is spared because snapshots may become ready again
 //	floor.go     minReady, and the snapshots that newer ready ones supersede
 //	verified.go  drills, and minVerified

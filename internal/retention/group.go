@@ -1,0 +1,117 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"slices"
+	"time"
+)
+
+// GroupSeries is the group snapshots of one group of PVCs under one schedule.
+type GroupSeries struct {
+	// Whole is the series as if the group were one PVC. It decides what is taken, and about
+	// group snapshots without data.
+	Whole Series
+	// Claims are the PVCs that any of them holds, by UID. Of one that is missing here no PVC
+	// exists.
+	Claims map[string]GroupClaim
+	// Parts are, for each of Whole.Snapshots, the PVCs whose data it holds or may hold again.
+	Parts [][]Part
+}
+
+// GroupClaim is what became of a PVC that exists.
+type GroupClaim struct {
+	Claim    Claim
+	Deleting bool
+}
+
+// Part is the snapshot of one PVC in a group snapshot.
+type Part struct {
+	// UID is that of the PVC.
+	UID string
+	// Ready reports whether the PVC can be restored from it.
+	Ready bool
+	// HasError and ErrorTime are those of the part, if it has an error of its own.
+	HasError  bool
+	ErrorTime time.Time
+	// VerifiedAt and VerifyFailedAt are those of its drills.
+	VerifiedAt, VerifyFailedAt time.Time
+}
+
+// DecideGroup decides about group snapshots as units. One that holds data is deleted only
+// if Decide deletes it as the group's, and would delete it of each PVC whose data it holds,
+// were it the snapshot of that PVC alone: the policy, its floor included, holds for each
+// PVC, however the group changes.
+func DecideGroup(policy Policy, now time.Time, g GroupSeries) Decision {
+	d := Decide(policy, now, g.Whole)
+	kept := make([]bool, len(g.Whole.Snapshots)) // by a PVC; the first verdict counts
+	for _, uid := range g.uids() {
+		one, index := g.of(uid)
+		if d.Take.Due { // what has failed may have to make place for each PVC
+			one.Slot, one.VolumeFull = g.Whole.Slot, g.Whole.VolumeFull
+		}
+		decided := Decide(policy, now, one)
+		for j, v := range decided.Verdicts {
+			i := index[j]
+			if v.Delete() || !d.Verdicts[i].Delete() && !kept[i] || d.Verdicts[i].Urgent() {
+				continue
+			}
+			if !kept[i] || v < d.Verdicts[i] {
+				d.Verdicts[i], kept[i] = v, true
+			}
+		}
+		for _, j := range decided.Floor {
+			if !slices.Contains(d.Floor, index[j]) {
+				d.Floor = append(d.Floor, index[j])
+			}
+		}
+		if next := decided.Next; !next.IsZero() && (d.Next.IsZero() || next.Before(d.Next)) {
+			d.Next = next
+		}
+	}
+	return d
+}
+
+// uids returns the PVCs of all parts, sorted.
+func (g *GroupSeries) uids() []string {
+	var all []string
+	for _, parts := range g.Parts {
+		for _, p := range parts {
+			if i, known := slices.BinarySearch(all, p.UID); !known {
+				all = slices.Insert(all, i, p.UID)
+			}
+		}
+	}
+	return all
+}
+
+// Of returns the series of one PVC: the group snapshots that hold its data.
+func (g *GroupSeries) Of(uid string) Series {
+	one, _ := g.of(uid)
+	return one
+}
+
+// of returns the series of one PVC, and which of Whole.Snapshots its snapshots are.
+func (g *GroupSeries) of(uid string) (one Series, index []int) {
+	claim, exists := g.Claims[uid]
+	if one.Claim, one.ClaimDeleting = claim.Claim, claim.Deleting; !exists {
+		one.Claim = Gone
+	}
+	for i, parts := range g.Parts {
+		for _, p := range parts {
+			if p.UID != uid {
+				continue
+			}
+			s := g.Whole.Snapshots[i]
+			s.ReadyToUse = s.ReadyToUse && p.Ready
+			if p.HasError {
+				s.HasError, s.ErrorTime = true, p.ErrorTime
+			}
+			s.HasCutTime = true // it holds data, so it is not for its PVC to wait until it is cut
+			s.VerifiedAt, s.VerifyFailedAt = p.VerifiedAt, p.VerifyFailedAt
+			one.Snapshots, index = append(one.Snapshots, s), append(index, i)
+		}
+	}
+	return one, index
+}
