@@ -19,9 +19,10 @@ const (
 type flight struct {
 	id       id
 	schedule string
-	// volume is that of a snapshot.
-	volume string
-	limit  *limit
+	// volumes are those of a snapshot, and weight is their number, at least 1.
+	volumes []string
+	weight  int
+	limit   *limit
 	// ends is until when it counts towards each bound; zero: it does not.
 	ends [bounds]time.Time
 	// index is its place in each bound's flights.
@@ -42,14 +43,16 @@ func (f *flight) end() time.Time {
 // never is the end of what counts until an event ends it.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// bound is how many flights there may be, and which there are.
+// bound is how many flights there may be, by their weights, and which there are.
 type bound struct {
 	which, size int
+	// sum is that of their weights.
+	sum int
 	// strict: the size is never exceeded for fairness.
 	strict bool
 	// flights are a heap: the one that ends first is first.
 	flights []*flight
-	// perNamespace counts them, and capped is how many are within the half of a namespace.
+	// perNamespace is the sum of each, and capped is how much is within the half of a namespace.
 	perNamespace map[string]int
 	capped       int
 }
@@ -63,7 +66,7 @@ func (b *bound) add(f *flight) {
 		return
 	}
 	heap.Push(b, f)
-	b.count(f.id.namespace, 1)
+	b.count(f.id.namespace, f.weight)
 }
 
 func (b *bound) remove(f *flight) {
@@ -71,10 +74,11 @@ func (b *bound) remove(f *flight) {
 		return
 	}
 	heap.Remove(b, f.index[b.which])
-	b.count(f.id.namespace, -1)
+	b.count(f.id.namespace, -f.weight)
 }
 
 func (b *bound) count(namespace string, more int) {
+	b.sum += more
 	b.capped -= min(b.perNamespace[namespace], b.half())
 	b.perNamespace[namespace] += more
 	b.capped += min(b.perNamespace[namespace], b.half())
@@ -113,26 +117,34 @@ func (b *bound) ended(now time.Time) *flight {
 // half of a bound is what a namespace gets while others wait.
 func (b *bound) half() int { return (b.size + 1) / 2 }
 
-// full returns whether there may be no more flights, while keys of some namespaces wait. What
-// a namespace has beyond half does not count while a key of another namespace waits, unless
-// the bound is strict.
-func (b *bound) full(waiting []string) bool {
-	taken := len(b.flights)
+// taken returns how much of the bound is taken while keys of some namespaces wait. What a
+// namespace has beyond half does not count while a key of another namespace waits, unless the
+// bound is strict.
+func (b *bound) taken(waiting []string) int {
 	switch {
 	case b.strict:
 	case len(waiting) == 1:
 		own := b.perNamespace[waiting[0]]
-		taken = b.capped - min(own, b.half()) + own
+		return b.capped - min(own, b.half()) + own
 	case len(waiting) > 1:
-		taken = b.capped
+		return b.capped
 	}
-	return b.size > 0 && taken >= b.size
+	return b.sum
+}
+
+// full returns whether there may be no more flights, while keys of some namespaces wait.
+func (b *bound) full(waiting []string) bool { return b.size > 0 && b.taken(waiting) >= b.size }
+
+// fits returns whether there may be one more flight of a weight. One that is heavier than the
+// bound has to be alone.
+func (b *bound) fits(weight int, waiting []string) bool {
+	return b.size == 0 || b.taken(waiting)+weight <= b.size || weight > b.size && b.sum == 0
 }
 
 // shared returns whether a namespace may have one more flight while others wait: it gets none
-// beyond half.
-func (b *bound) shared(namespace string) bool {
-	return b.size == 0 || b.perNamespace[namespace] < b.half()
+// beyond half, unless it has no other.
+func (b *bound) shared(namespace string, weight int) bool {
+	return b.size == 0 || b.perNamespace[namespace] == 0 || b.perNamespace[namespace]+weight <= b.half()
 }
 
 // Len implements heap.Interface.

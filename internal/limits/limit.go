@@ -18,6 +18,9 @@ type limit struct {
 	name   string
 	bounds [bounds]bound
 	queue  queue
+	// reserved is the key that is next and finds too little room: until a time, no other goes on.
+	reserved      Request
+	reservedUntil time.Time
 	// timer is the key that is woken when a flight ends by time alone, and when.
 	timer   Request
 	timerAt time.Time
@@ -73,30 +76,79 @@ func (lim *limit) full() Reason {
 	return ""
 }
 
-// mayHaveMore returns whether a namespace may have one more flight: while others wait, it
+// fits returns whether there is room for a flight of a weight.
+func (lim *limit) fits(weight int) bool {
+	waiting := lim.queue.namespaces.order
+	return lim.bounds[inFlight].fits(weight, waiting) && lim.bounds[pending].fits(weight, waiting)
+}
+
+// next returns the key that is next and finds room, which no longer waits; not ok if there is
+// none. While one that is next finds too little, those after it wait, too: a group of PVCs would
+// otherwise never find any.
+func (lim *limit) next(now time.Time) (w *waiter, ok bool) {
+	for range len(lim.queue.waiting) {
+		w, ok = lim.queue.peek(lim.mayHaveMore)
+		if !ok {
+			return nil, false
+		}
+		if lim.queue.waitsBehind(w) {
+			lim.queue.postpone(w, now, w.behind)
+			continue
+		}
+		if lim.fits(w.weight) {
+			lim.reserved = Request{}
+			lim.queue.take(w)
+			return w, true
+		}
+		if lim.reserved != w.req {
+			lim.reserved, lim.reservedUntil = w.req, now.Add(longest)
+		}
+		return nil, false
+	}
+	return nil, false
+}
+
+// expire makes a key that has kept room for as long as a snapshot may wait behind the others,
+// whether or not it is its turn now.
+func (lim *limit) expire(now time.Time) {
+	if now.Before(lim.reservedUntil) {
+		return
+	}
+	if w := lim.queue.waiting[lim.reserved]; w != nil {
+		lim.queue.postpone(w, now, lim.queue.arrivals)
+	}
+	lim.reserved = Request{}
+}
+
+// mayHaveMore returns whether a namespace may have a flight of a weight: while others wait, it
 // gets none beyond half.
-func (lim *limit) mayHaveMore(namespace string) bool {
-	return len(lim.queue.namespaces.order) == 1 || lim.bounds[inFlight].shared(namespace) && lim.bounds[pending].shared(namespace)
+func (lim *limit) mayHaveMore(namespace string, weight int) bool {
+	return len(lim.queue.namespaces.order) == 1 ||
+		lim.bounds[inFlight].shared(namespace, weight) && lim.bounds[pending].shared(namespace, weight)
 }
 
 // reason returns why a key of a namespace waits.
-func (lim *limit) reason(namespace string) Reason {
+func (lim *limit) reason(req Request) Reason {
 	if full := lim.full(); full != "" {
 		return full
 	}
-	if !lim.bounds[pending].shared(namespace) {
+	weight, waiting := lim.queue.waiting[req].weight, lim.queue.namespaces.order
+	if b := &lim.bounds[pending]; !b.shared(req.Parent.Namespace, weight) || !b.fits(weight, waiting) {
 		return Pending
 	}
 	return InFlight
 }
 
-// ends returns when the next flight ends by time alone; not ok if none does.
+// ends returns when the next flight, or the reservation, ends by time alone; not ok if none does.
 func (lim *limit) ends() (first time.Time, ok bool) {
 	first = never
 	for i := range lim.bounds {
 		if b := &lim.bounds[i]; b.Len() > 0 && b.flights[0].ends[i].Before(first) {
 			first = b.flights[0].ends[i]
 		}
+	}
+	if lim.queue.waiting[lim.reserved] != nil && lim.reservedUntil.Before(first) {
+		first = lim.reservedUntil
 	}
 	return first, first.Before(never)
 }

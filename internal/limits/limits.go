@@ -36,7 +36,7 @@ func New() *Limits {
 	}
 }
 
-// Request is a key of a schedule: that of a PVC.
+// Request is a key of a schedule: that of a PVC, or of a group of them.
 type Request struct {
 	Parent types.NamespacedName
 	MapKey string
@@ -48,10 +48,12 @@ type Wake struct {
 	After   time.Duration
 }
 
-// Snapshot is one that exists or is about to: its name, its schedule, in the same namespace,
-// the volume that it is of, and the deadline until which it is cut or has failed.
+// Snapshot is one that exists or is about to, of a PVC or of a group: its name, its schedule, in
+// the same namespace, and the deadline until which it is cut or has failed.
 type Snapshot struct {
-	Namespace, Name, Schedule, Volume string
+	Namespace, Name, Schedule string
+	// Volumes are those that it is of. It weighs as much as there are, and at least 1.
+	Volumes []string
 	// Limit names the limit that it counts towards: the driver.
 	Limit         string
 	ReadyDeadline time.Duration
@@ -59,9 +61,11 @@ type Snapshot struct {
 
 func (s Snapshot) id() id { return snapshotID(s.Namespace, s.Name) }
 
+func (s Snapshot) weight() int { return max(1, len(s.Volumes)) }
+
 func (s Snapshot) lifetime() time.Duration { return min(max(s.ReadyDeadline, shortest), longest) }
 
-// Sizes are how many snapshots of a driver may be in flight and pending; zero: any number.
+// Sizes are how many snapshots of a driver may be in flight and pending, by their weights; zero: any number.
 type Sizes struct{ InFlight, Pending int }
 
 // Create is a snapshot that a key lacks since a time.
@@ -70,7 +74,8 @@ type Create struct {
 	Snapshot Snapshot
 	Since    time.Time
 	Sizes    Sizes
-	Volume   Volume
+	// Volumes are what is known of those of Snapshot.Volumes that have limits.
+	Volumes []Volume
 }
 
 // Reason is why a snapshot has to wait.
@@ -96,11 +101,11 @@ func (l *Limits) MayCreate(now time.Time, c Create) (Reason, []Wake) {
 	l.leaveOthers(now, req, lim)
 	l.expire(now, lim)
 	existing := l.flights[s.id()]
-	if existing == nil && c.Volume.limited() {
-		if why, until := l.refuses(now, &c); why != "" {
+	if existing == nil {
+		if why, of, until := l.refuses(now, &c); why != "" {
 			l.leaveVolume(req) // what refuses one refuses all: its turn is nobody's
 			l.giveUp(now, req)
-			l.waitFor(now, &c, until)
+			l.waitFor(now, &c, of, until)
 			l.settle(now, lim)
 			return why, l.take()
 		}
@@ -115,12 +120,12 @@ func (l *Limits) MayCreate(now time.Time, c Create) (Reason, []Wake) {
 func (l *Limits) asks(now time.Time, lim *limit, c *Create, existing *flight) Reason {
 	woken := l.flights[keyID(c.Request)]
 	if existing == nil && woken == nil {
-		l.push(lim, c.Request, c.Since)
+		l.push(lim, c)
 		l.settle(now, lim)
 		woken = l.flights[keyID(c.Request)]
 	}
 	if existing == nil && woken == nil {
-		return lim.reason(c.Request.Parent.Namespace)
+		return lim.reason(c.Request)
 	}
 	l.free(now, woken)
 	l.dequeue(c.Request)
@@ -238,8 +243,10 @@ func (l *Limits) Failed(now time.Time, namespace, name string) []Wake {
 		return nil
 	}
 	f.limit.queue.namespaces.last(namespace)
-	if l.created[f.volume].at.Equal(f.granted) {
-		delete(l.created, f.volume)
+	for _, volume := range f.volumes {
+		if l.created[volume].at.Equal(f.granted) {
+			delete(l.created, volume)
+		}
 	}
 	return l.Remove(now, namespace, name)
 }
@@ -265,7 +272,7 @@ func (l *Limits) Unsure(now time.Time, namespace, name string) []Wake {
 	return l.take()
 }
 
-// Count is what is known of one limit.
+// Count is what is known of one limit: the weight of what is in flight, and how many keys wait.
 type Count struct{ InFlight, Waiting int }
 
 // Counts returns the counts of the limits of which something is in flight or waits.
@@ -275,7 +282,7 @@ func (l *Limits) Counts(now time.Time) map[string]Count {
 		c := Count{Waiting: len(lim.queue.waiting)}
 		for _, f := range lim.bounds[inFlight].flights { // those that have ended are freed by what wakes the next key
 			if now.Before(f.ends[inFlight]) {
-				c.InFlight++
+				c.InFlight += f.weight
 			}
 		}
 		all[name] = c
@@ -294,13 +301,13 @@ func (l *Limits) Counts(now time.Time) map[string]Count {
 func (l *Limits) settle(now time.Time, lim *limit) {
 	l.expire(now, lim)
 	for lim.full() == "" {
-		req, ok := lim.queue.next(lim.mayHaveMore)
+		next, ok := lim.next(now)
 		if !ok {
 			break
 		}
-		delete(l.waits, req)
-		l.add(lim, &flight{id: keyID(req), ends: [...]time.Time{now.Add(longest), now.Add(longest)}})
-		l.wake = append(l.wake, Wake{Request: req})
+		delete(l.waits, next.req)
+		l.add(lim, &flight{id: keyID(next.req), weight: next.weight, ends: [...]time.Time{now.Add(longest), now.Add(longest)}})
+		l.wake = append(l.wake, Wake{Request: next.req})
 	}
 	if ends, ok := lim.ends(); ok && len(lim.queue.waiting) > 0 && (lim.queue.waiting[lim.timer] == nil || ends.Before(lim.timerAt)) {
 		lim.timer, lim.timerAt = lim.queue.first(), ends
@@ -320,6 +327,7 @@ func (l *Limits) take() []Wake {
 
 // expire ends what counts for no longer.
 func (l *Limits) expire(now time.Time, lim *limit) {
+	lim.expire(now)
 	for i := range lim.bounds {
 		b := &lim.bounds[i]
 		for f := b.ended(now); f != nil; f = b.ended(now) {
@@ -349,17 +357,21 @@ func (l *Limits) put(now time.Time, lim *limit, s *Snapshot, ends [bounds]time.T
 	if before != nil {
 		l.drop(before)
 	}
-	l.add(lim, &flight{id: s.id(), schedule: s.Schedule, volume: s.Volume, ends: ends, cached: cached, granted: now})
-	if shown {
-		l.volumeChanged(now, s.Volume)
+	l.add(lim, &flight{
+		id: s.id(), schedule: s.Schedule, volumes: s.Volumes, weight: s.weight(), ends: ends, cached: cached, granted: now,
+	})
+	for _, volume := range s.Volumes {
+		if shown {
+			l.volumeChanged(now, volume)
+		}
 	}
 }
 
 func (l *Limits) add(lim *limit, f *flight) {
 	l.flights[f.id] = f
 	lim.add(f)
-	if f.volume != "" {
-		l.volumeOf(f.volume).flights[f.id] = f
+	for _, volume := range f.volumes {
+		l.volumeOf(volume).flights[f.id] = f
 	}
 }
 
@@ -367,24 +379,29 @@ func (l *Limits) add(lim *limit, f *flight) {
 func (l *Limits) free(now time.Time, f *flight) {
 	if f != nil {
 		l.drop(f)
-		l.volumeChanged(now, f.volume)
-		l.forgetVolume(f.volume)
+		for _, volume := range f.volumes {
+			l.volumeChanged(now, volume)
+			l.forgetVolume(volume)
+		}
 	}
 }
 
 func (l *Limits) drop(f *flight) {
 	delete(l.flights, f.id)
 	f.limit.remove(f)
-	if v := l.volumes[f.volume]; v != nil {
-		delete(v.flights, f.id)
+	for _, volume := range f.volumes {
+		if v := l.volumes[volume]; v != nil {
+			delete(v.flights, f.id)
+		}
 	}
 }
 
-func (l *Limits) push(lim *limit, req Request, since time.Time) {
-	if l.waits[req] == nil {
-		l.waits[req] = lim
-		lim.queue.push(req, since)
+func (l *Limits) push(lim *limit, c *Create) {
+	if l.waits[c.Request] == nil {
+		l.waits[c.Request] = lim
+		lim.queue.push(c.Request, c.Since, c.Snapshot.weight())
 	}
+	lim.queue.waiting[c.Request].weight = c.Snapshot.weight() // a group may have changed
 }
 
 // dequeue makes a key leave the queue in which it waits, if it does.
@@ -392,5 +409,8 @@ func (l *Limits) dequeue(req Request) {
 	if lim := l.waits[req]; lim != nil {
 		delete(l.waits, req)
 		lim.queue.leave(req)
+		if lim.reserved == req {
+			lim.reserved = Request{}
+		}
 	}
 }

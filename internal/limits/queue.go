@@ -19,12 +19,15 @@ type queue struct {
 	arrivals   int
 }
 
-// waiter is a key that waits, since its last snapshot. Of equal ones the first to
-// arrive is first.
+// waiter is a key that waits, since its last snapshot, for room of a weight. Of equal ones the
+// first to arrive is first.
 type waiter struct {
 	req     Request
 	since   time.Time
+	weight  int
 	arrival int
+	// behind is the arrival of the last key that goes before it; zero if it was never postponed.
+	behind int
 	// index in its heap.
 	index int
 }
@@ -34,9 +37,9 @@ func newQueue() queue {
 }
 
 // push adds a key that does not wait.
-func (q *queue) push(req Request, since time.Time) {
+func (q *queue) push(req Request, since time.Time, weight int) {
 	q.arrivals++
-	w := &waiter{req: req, since: since, arrival: q.arrivals}
+	w := &waiter{req: req, since: since, weight: weight, arrival: q.arrivals}
 	q.waiting[req] = w
 	schedules := q.namespaces.get(req.Parent.Namespace, func() *ring[*waiters] {
 		r := newRing[*waiters]()
@@ -70,28 +73,59 @@ func (q *queue) of(parent types.NamespacedName) (keys []Request) {
 	return keys
 }
 
-// next removes and returns the next key, among the namespaces that may have one; not ok
-// if there is none.
-func (q *queue) next(may func(namespace string) bool) (req Request, ok bool) {
-	i := slices.IndexFunc(q.namespaces.order, may)
-	if i < 0 {
-		return req, false
+// peek returns the next key, among the namespaces that may have one of its weight; not ok if
+// there is none.
+func (q *queue) peek(may func(namespace string, weight int) bool) (w *waiter, ok bool) {
+	for _, namespace := range q.namespaces.order {
+		if w = q.firstOf(namespace); may(namespace, w.weight) {
+			return w, true
+		}
 	}
-	namespace := q.namespaces.order[i]
+	return nil, false
+}
+
+// take removes the next key of its namespace, which is the last from then on.
+func (q *queue) take(w *waiter) {
+	q.last(w)
+	q.leave(w.req)
+}
+
+// postpone makes a key wait again, after all that have arrived until then, or until an earlier time.
+func (q *queue) postpone(w *waiter, now time.Time, behind int) {
+	q.last(w)
+	q.leave(w.req)
+	q.push(w.req, now, w.weight)
+	q.waiting[w.req].behind = behind
+}
+
+// waitsBehind returns whether a key that was postponed has others before it.
+func (q *queue) waitsBehind(w *waiter) bool {
+	if w.behind == 0 {
+		return false
+	}
+	for _, other := range q.waiting {
+		if other.arrival <= w.behind {
+			return true
+		}
+	}
+	return false
+}
+
+// last makes the namespace and the schedule of a key the last.
+func (q *queue) last(w *waiter) {
+	q.namespaces.last(w.req.Parent.Namespace)
+	q.namespaces.members[w.req.Parent.Namespace].last(w.req.Parent.Name)
+}
+
+// firstOf returns the next key of a namespace.
+func (q *queue) firstOf(namespace string) *waiter {
 	schedules := q.namespaces.members[namespace]
-	req = (*schedules.members[schedules.order[0]])[0].req
-	q.namespaces.last(namespace)
-	schedules.last(req.Parent.Name)
-	q.leave(req)
-	return req, true
+	return (*schedules.members[schedules.order[0]])[0]
 }
 
 // first returns a key that waits, the same one until it leaves or others come before
 // it.
-func (q *queue) first() Request {
-	schedules := q.namespaces.members[q.namespaces.order[0]]
-	return (*schedules.members[schedules.order[0]])[0].req
-}
+func (q *queue) first() Request { return q.firstOf(q.namespaces.order[0]).req }
 
 // ring holds members in the order in which they are next, by name.
 type ring[T any] struct {

@@ -13,6 +13,7 @@ import (
 
 // Volume is what is known of the volume of a PVC when a snapshot of it is to be created.
 type Volume struct {
+	Name string
 	// Max is how many snapshots it may have, and Spacing is how far apart they must be created;
 	// zero: any number, and any time.
 	Max     int
@@ -44,16 +45,27 @@ type volumeWaiter struct {
 // lastCreate is when a snapshot of a volume was created, and until when that matters.
 type lastCreate struct{ at, until time.Time }
 
-// refuses returns why a volume takes no snapshot now, and when that may have changed without
-// an event; zero: never.
-func (l *Limits) refuses(now time.Time, c *Create) (why Reason, until time.Time) {
-	count, newest := len(c.Volume.Snapshots), c.Volume.Newest
-	if v := l.volumes[c.Snapshot.Volume]; v != nil {
+// refuses returns why a volume takes no snapshot now, which one, and when that may have changed
+// without an event; zero: never.
+func (l *Limits) refuses(now time.Time, c *Create) (why Reason, of string, until time.Time) {
+	for i := range c.Volumes {
+		if volume := &c.Volumes[i]; volume.limited() {
+			if why, until = l.volumeRefuses(now, c, volume); why != "" {
+				return why, volume.Name, until
+			}
+		}
+	}
+	return "", "", time.Time{}
+}
+
+func (l *Limits) volumeRefuses(now time.Time, c *Create, volume *Volume) (why Reason, until time.Time) {
+	count, newest := len(volume.Snapshots), volume.Newest
+	if v := l.volumes[volume.Name]; v != nil {
 		if v.turn != c.Request && now.Before(v.turnUntil) {
 			return VolumeLimit, v.turnUntil
 		}
 		for _, f := range v.flights {
-			if !f.cached && !slices.Contains(c.Volume.Snapshots, f.id.snapshot) {
+			if !f.cached && !slices.Contains(volume.Snapshots, f.id.snapshot) {
 				count, newest = count+1, now
 				if end := f.end(); until.IsZero() || end.Before(until) {
 					until = end
@@ -61,16 +73,16 @@ func (l *Limits) refuses(now time.Time, c *Create) (why Reason, until time.Time)
 			}
 		}
 	}
-	if c.Volume.Max > 0 && count >= c.Volume.Max {
+	if volume.Max > 0 && count >= volume.Max {
 		return VolumeLimit, until
 	}
-	if at := l.created[c.Snapshot.Volume].at; at.After(newest) {
+	if at := l.created[volume.Name].at; at.After(newest) {
 		newest = at
 	}
 	if newest.After(now) { // by a clock that is ahead
 		newest = now
 	}
-	if next := newest.Add(c.Volume.Spacing); now.Before(next) {
+	if next := newest.Add(volume.Spacing); now.Before(next) {
 		return Spacing, next
 	}
 	return "", time.Time{}
@@ -93,10 +105,10 @@ func (l *Limits) forgetVolume(name string) {
 }
 
 // waitFor makes a key wait for a volume.
-func (l *Limits) waitFor(now time.Time, c *Create, until time.Time) {
-	v := l.volumeOf(c.Snapshot.Volume)
+func (l *Limits) waitFor(now time.Time, c *Create, volume string, until time.Time) {
+	v := l.volumeOf(volume)
 	v.waiting[c.Request] = volumeWaiter{limit: c.Snapshot.Limit, since: c.Since}
-	l.waitsFor[c.Request] = c.Snapshot.Volume
+	l.waitsFor[c.Request] = volume
 	if !until.IsZero() {
 		l.wake = append(l.wake, Wake{Request: c.Request, After: until.Sub(now)})
 	}
@@ -162,7 +174,7 @@ func (l *Limits) parentLeavesVolumes(now time.Time, parent types.NamespacedName)
 // spaced remembers when a snapshot of a volume was created: it may be deleted before the next
 // one. It forgets some that no longer matter.
 func (l *Limits) spaced(now time.Time, c *Create) {
-	if c.Volume.Spacing == 0 {
+	if !slices.ContainsFunc(c.Volumes, func(v Volume) bool { return v.Spacing > 0 }) {
 		return
 	}
 	old := 0
@@ -174,5 +186,9 @@ func (l *Limits) spaced(now time.Time, c *Create) {
 			break
 		}
 	}
-	l.created[c.Snapshot.Volume] = lastCreate{at: now, until: now.Add(c.Volume.Spacing)}
+	for _, v := range c.Volumes {
+		if v.Spacing > 0 {
+			l.created[v.Name] = lastCreate{at: now, until: now.Add(v.Spacing)}
+		}
+	}
 }

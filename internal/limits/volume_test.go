@@ -55,8 +55,8 @@ func (d *disks) pass(t *rapid.T, name string) {
 	volume, snapshot := volumeOfKey(name), fmt.Sprintf("snapshot-%d", d.n)
 	c := Create{
 		Request: key(name), Since: since,
-		Snapshot: Snapshot{Namespace: "shop", Name: snapshot, Schedule: key(name).Parent.Name, Volume: volume, ReadyDeadline: time.Hour},
-		Volume:   Volume{Max: d.max, Spacing: d.spacing},
+		Snapshot: Snapshot{Namespace: "shop", Name: snapshot, Schedule: key(name).Parent.Name, Volumes: []string{volume}, ReadyDeadline: time.Hour},
+		Volumes:  []Volume{{Name: volume, Max: d.max, Spacing: d.spacing}},
 	}
 	exist := 0
 	for other, s := range d.exists {
@@ -64,9 +64,9 @@ func (d *disks) pass(t *rapid.T, name string) {
 			continue
 		}
 		if exist++; d.shown[other] {
-			c.Volume.Snapshots = append(c.Volume.Snapshots, other)
-			if s.created.After(c.Volume.Newest) {
-				c.Volume.Newest = s.created
+			c.Volumes[0].Snapshots = append(c.Volumes[0].Snapshots, other)
+			if s.created.After(c.Volumes[0].Newest) {
+				c.Volumes[0].Newest = s.created
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func (d *disks) show(name string) {
 	s := d.exists[name]
 	d.shown[name] = true
 	d.see(Snapshot{
-		Namespace: "shop", Name: name, Schedule: key(s.key).Parent.Name, Volume: s.volume, ReadyDeadline: time.Hour,
+		Namespace: "shop", Name: name, Schedule: key(s.key).Parent.Name, Volumes: []string{s.volume}, ReadyDeadline: time.Hour,
 	}, d.now.Sub(s.created))
 }
 
@@ -232,8 +232,8 @@ func TestADeletedScheduleFreesItsPlaces(t *testing.T) {
 	g := newTester(0)
 	for i, name := range []string{"shop/deleted/1", "shop/other/1"} {
 		g.MayCreate(g.now, Create{
-			Request: key(name), Snapshot: Snapshot{Namespace: "shop", Name: fmt.Sprint(i), Volume: "1"},
-			Volume: Volume{Max: 1, Snapshots: []string{"old"}}, Since: g.now,
+			Request: key(name), Snapshot: Snapshot{Namespace: "shop", Name: fmt.Sprint(i), Volumes: []string{"1"}},
+			Volumes: []Volume{{Name: "1", Max: 1, Snapshots: []string{"old"}}}, Since: g.now,
 		})
 	}
 	g.note(g.ParentDeleted(g.now, key("shop/deleted/1").Parent))
