@@ -46,8 +46,12 @@ type Controller struct {
 	// emptyParent is what parents are found like.
 	emptyParent client.Object
 	// byKey finds the inputs of a map key. byOwner finds the outputs of a parent, and the
-	// orphans that name it; byOwnerAndKey those of one map key.
-	byKey, byOwner, byOwnerAndKey informer.Index
+	// orphans that name it; byOwnerAndKey those of one map key; bySource those that were
+	// made from an input.
+	byKey, byOwner, byOwnerAndKey, bySource informer.Index
+	// childStores hold the children of outputs.
+	childStores *informer.Stores
+	optional    *optional
 
 	attempts *queue.Attempts
 	// shares are of the workers of keys, statusShares of those of statuses.
@@ -87,11 +91,14 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
 	}
 	ctl := &Controller{
-		spec: spec, options: o, kinds: kinds, emptyParent: spec.NewParent(),
+		spec: spec, options: o, kinds: kinds, emptyParent: spec.NewParent(), childStores: informer.NewStores(),
+		optional:  newOptional(kinds.Optional),
 		attempts:  queue.NewAttempts(o.Clock),
 		installed: installed.New(d.Discovery, kinds.Needed),
 	}
+	kinds.MapKey, kinds.Finalizer = spec.MapKey, spec.Finalizer
 	ctl.index()
+	ctl.optional.back = ctl.kindsBack
 	pace := queue.NewPace(o.Clock, o.DeletesPerSecond)
 	pace.Wake = ctl.keys.Add
 	ctl.shares = &queue.Shares[Request]{Workers: o.Workers, Patience: time.Second, Wake: ctl.keys.Add}
@@ -102,21 +109,22 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	o.Stores.OnList(func(example runtime.Object, err error) {
 		if listed, ok := example.(client.Object); ok {
 			ctl.installed.Listed(kinds.Of(listed), err)
+			ctl.optional.listed(kinds.Of(listed), err)
 		}
 	})
 	// The delay gathers changes that come together.
 	ctl.changed.After = min(o.StatusInterval/10, time.Second/2)
 	ctl.guard = &guard.Guard{
-		Live: d.Live, Clock: o.Clock, MaxClockSkew: o.MaxClockSkew, Concurrency: min(o.Workers, 16), Kinds: kinds, MapKey: spec.MapKey,
+		Live: d.Live, Clock: o.Clock, MaxClockSkew: o.MaxClockSkew, Concurrency: min(o.Workers, 16), Kinds: kinds,
 		NewParent: spec.NewParent, Compile: ctl.compile,
 	}
 	writes := client.WithFieldOwner(d.Client, spec.Name)
 	ctl.executor = &execute.Executor{
 		Client: writes, Clock: o.Clock, Kinds: kinds, Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
-		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, MayCreate: spec.MayCreate,
+		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, MayCreate: spec.MayCreate, Lingers: spec.Lingers,
 	}
 	if spec.Connect != nil {
-		spec.Connect(Access{Enqueue: ctl.keys.AddAfter, Outputs: ctl.outputsOf})
+		spec.Connect(Access{Enqueue: ctl.keys.AddAfter, Outputs: ctl.outputsOf, Inputs: ctl.inputsOf, MadeFrom: ctl.madeFrom})
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.Add(reconcile.Request{NamespacedName: parent})

@@ -32,6 +32,7 @@
 //	controller.go     a Controller put together from its packages; compiled specs
 //	route.go          which keys an event enqueues
 //	observe.go        reads parents, inputs and outputs by index
+//	optional.go       kinds that may be missing, and the children of outputs
 //	reconcile.go      one pass over one key; the search for released outputs
 //	liveness.go       the health check that notices a leader that does nothing
 //	setup.go          the controllers and caches of a manager
@@ -56,6 +57,7 @@
 //	internal/execute/execute.go    carries out a plan; the only writer of outputs
 //	internal/execute/create.go     creates, and what AlreadyExists means
 //	internal/execute/update.go     updates, also of what others change again and again
+//	internal/execute/children.go   finds and labels the children of outputs
 //	internal/execute/owner.go      adds and removes the parent's controllerRef
 //	internal/execute/delete.go     confirmed deletes, held to the observed state
 //	internal/execute/finalizer.go  releases all outputs before a parent goes

@@ -17,6 +17,7 @@ type (
 	Ownership      = plan.Ownership
 	Input          = plan.Input
 	Output         = plan.Output
+	Children       = plan.Children
 	Program        = plan.Program
 	Observation    = plan.Observation
 	Decision       = plan.Decision
@@ -38,6 +39,7 @@ const (
 	VerbDelete  = execute.VerbDelete
 	VerbAdopt   = execute.VerbAdopt
 	VerbRelease = execute.VerbRelease
+	VerbLabel   = execute.VerbLabel
 )
 
 // The errors of an Outcome.

@@ -69,8 +69,12 @@ type MapController struct {
 	// counted, adopted or deleted, and a controllerRef to a parent is removed from it. Of
 	// some objects only the metadata is known. Nil: none is.
 	Foreign func(output client.Object) bool
+	// Lingers returns whether outputs that have to settle (Output.Settles) are made for a
+	// parent that does not own by labels. Nil: for none.
+	Lingers func(parent client.Object) bool
 	// Finalizer is set on a parent that owns by labels while outputs may still refer to
-	// it: these references are removed before the parent goes. Required with OwnsByLabels.
+	// it: these references are removed before the parent goes. It is also set on a parent
+	// that Lingers, and stays until its outputs have settled. Required with both.
 	Finalizer string
 
 	// Connect receives what the controller's user may ask of it. Nil: nobody does.
@@ -115,6 +119,11 @@ type Access struct {
 	// Outputs returns the outputs of a key that the cache has, and the orphans that name it;
 	// none without the parent.
 	Outputs func(Request) []client.Object
+	// Inputs returns the MapKey of the inputs that a key selects; none without the parent.
+	Inputs func(Request) []string
+	// MadeFrom returns the outputs that were made from the input with a MapKey, beside those
+	// that have it as their map key, in a namespace.
+	MadeFrom func(namespace, input string) []client.Object
 }
 
 // DefaultMaxClockSkew is the default of Options.MaxClockSkew.
@@ -162,12 +171,16 @@ func (c MapController) withDefaults() (*MapController, error) {
 	missing.unless(len(c.Inputs) > 0, "Inputs is empty")
 	missing.unless(len(c.Outputs) > 0, "Outputs is empty")
 	missing.unless((c.Record == "") == (c.RecordsTime == nil), "Record and RecordsTime: set both or neither")
-	missing.unless((c.Finalizer == "") == (c.OwnsByLabels == nil), "Finalizer and OwnsByLabels: set both or neither")
+	missing.unless((c.Finalizer == "") == (c.OwnsByLabels == nil && c.Lingers == nil),
+		"Finalizer: set it if, and only if, OwnsByLabels or Lingers is set")
 	for i, in := range c.Inputs {
 		missing.unless(in.Object != nil && in.Resource != "", fmt.Sprintf("Inputs[%d]: Object and Resource must be set", i))
 	}
 	for i, out := range c.Outputs {
 		missing.unless(out.Object != nil && out.Resource != "", fmt.Sprintf("Outputs[%d]: Object and Resource must be set", i))
+		missing.unless(out.Settles == 0 || c.Lingers != nil, fmt.Sprintf("Outputs[%d]: Settles needs Lingers", i))
+		missing.unless(out.Children == nil || out.Children.Object != nil && out.Children.Label != "",
+			fmt.Sprintf("Outputs[%d].Children: Object and Label must be set", i))
 	}
 	for i, related := range c.RelatedKinds {
 		missing.unless(related.Object != nil, fmt.Sprintf("RelatedKinds[%d]: Object must be set", i))

@@ -31,8 +31,8 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 		"Outputs is empty":                func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = nil },
 		"Inputs[0]: Object and Resource":  func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = []Input{{Object: &corev1.Secret{}}} },
 		"Outputs[0]: Object and Resource": func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = []Output{{Resource: "pods"}} },
-		"Finalizer and OwnsByLabels: set": func(c *MapController, _ *Dependencies, _ *Options) { c.Finalizer = "test/finalizer" },
-		"Finalizer and OwnsByLabels: set both or": func(c *MapController, _ *Dependencies, _ *Options) {
+		"Finalizer: set it if":            func(c *MapController, _ *Dependencies, _ *Options) { c.Finalizer = "test/finalizer" },
+		"Finalizer: set it if, and only if": func(c *MapController, _ *Dependencies, _ *Options) {
 			c.OwnsByLabels = fixture.Always
 		},
 		"no kind is registered for the type":  func(_ *MapController, d *Dependencies, _ *Options) { d.Scheme = runtime.NewScheme() },

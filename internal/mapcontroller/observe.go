@@ -25,6 +25,13 @@ func (c *Controller) index() {
 	c.byKey = informer.Index{Name: c.spec.Name + "/key", Values: func(input client.Object) []string {
 		return []string{c.scope(input) + "/" + c.spec.MapKey(input)}
 	}}
+	c.bySource = informer.Index{Name: c.spec.Name + "/source", Values: func(output client.Object) []string {
+		var values []string
+		for _, source := range c.kinds.Output(output).Sources(output) {
+			values = append(values, c.scope(output)+"/"+source)
+		}
+		return values
+	}}
 	c.byOwner = informer.Index{Name: c.spec.Name + "/owner", Values: func(output client.Object) []string {
 		return []string{c.ownerValue(output)}
 	}}
@@ -37,7 +44,10 @@ func (c *Controller) index() {
 func (c *Controller) InputIndexers() toolscache.Indexers { return informer.Indexers(c.byKey) }
 
 // OutputIndexers returns the indexes that the stores of output kinds need.
-func (c *Controller) OutputIndexers() toolscache.Indexers {
+func (c *Controller) OutputIndexers(kind int) toolscache.Indexers {
+	if c.kinds.Outputs[kind].Sources != nil {
+		return informer.Indexers(c.byOwner, c.byOwnerAndKey, c.bySource)
+	}
 	return informer.Indexers(c.byOwner, c.byOwnerAndKey)
 }
 
@@ -79,13 +89,44 @@ func (c *Controller) parents(input client.Object) []client.Object {
 }
 
 // inputs returns the inputs of a key, those that the program selects and the
-// others.
-func (c *Controller) inputs(parent plan.Parent, mapKey string) (selected, unselected []client.Object) {
+// others. Where the program has keys of its own, they are looked for among all inputs.
+func (c *Controller) inputs(parent plan.Parent, mapKey string, outputs []client.Object) (selected, unselected []client.Object) {
 	var found []client.Object
-	for _, kind := range c.kinds.Inputs {
+	sources := c.kinds.Sources(outputs)
+	for i := range c.kinds.Inputs {
+		kind := &c.kinds.Inputs[i]
 		found = c.options.Stores.ByIndex(found, kind.Object, c.byKey, parent.Object.GetNamespace()+"/"+mapKey)
+		for _, source := range sources {
+			found = c.options.Stores.ByIndex(found, kind.Object, c.byKey, parent.Object.GetNamespace()+"/"+source)
+		}
+		if parent.Program.Key == nil {
+			continue
+		}
+		for _, input := range c.options.Stores.List(kind.Object, parent.Object.GetNamespace()) {
+			if own := c.spec.MapKey(input); parent.Program.Key(input) == mapKey && own != mapKey && !slices.Contains(sources, own) {
+				found = append(found, input)
+			}
+		}
 	}
-	return c.kinds.Partition(parent, found)
+	return c.kinds.Partition(parent, mapKey, found)
+}
+
+// children returns the labeled children of outputs.
+func (c *Controller) children(outputs []client.Object) (children []client.Object) {
+	for _, o := range outputs {
+		if kind := c.kinds.Output(o).Children; kind != nil && !informer.IsGeneric(o) {
+			found := c.childStores.ByIndex(nil, kind.Object, byOutput(kind), o.GetNamespace()+"/"+o.GetName())
+			children = append(children, kind.Of(o, found)...)
+		}
+	}
+	return children
+}
+
+// byOutput finds children by the output that their label names.
+func byOutput(kind *plan.Children) informer.Index {
+	return informer.Index{Name: "output", Values: func(child client.Object) []string {
+		return []string{child.GetNamespace() + "/" + child.GetLabels()[kind.Label]}
+	}}
 }
 
 // outputs returns what a parent controls for a map key, and the orphans that
@@ -105,11 +146,36 @@ func (c *Controller) outputsOf(req Request) []client.Object {
 	return nil
 }
 
+// inputsOf implements Access.Inputs.
+func (c *Controller) inputsOf(req Request) (keys []string) {
+	if parent, ok := c.parent(req.Parent); ok && parent.Invalid == nil {
+		selected, _ := c.inputs(parent, req.MapKey, nil)
+		for _, input := range selected {
+			keys = append(keys, c.spec.MapKey(input))
+		}
+	}
+	return keys
+}
+
+// madeFrom implements Access.MadeFrom.
+func (c *Controller) madeFrom(namespace, input string) (all []client.Object) {
+	if c.spec.ClusterScoped {
+		namespace = ""
+	}
+	for _, kind := range c.kinds.Outputs {
+		if kind.Sources != nil {
+			all = c.options.Stores.ByIndex(all, kind.Object, c.bySource, namespace+"/"+input)
+		}
+	}
+	return all
+}
+
 func (c *Controller) outputsBy(parent client.Object, index informer.Index, suffix string) (all []client.Object) {
 	scope := parent.GetNamespace()
 	for _, owner := range [...]string{c.ownedBy(scope, parent.GetUID()), c.orphanOf(scope, parent.GetName())} {
-		for _, kind := range c.kinds.Outputs {
-			all = c.options.Stores.ByIndex(all, kind.Object, index, owner+suffix)
+		value := owner + suffix
+		for i := range c.kinds.Outputs {
+			all = c.options.Stores.ByIndex(all, c.kinds.Outputs[i].Object, index, value)
 		}
 	}
 	return all
@@ -148,7 +214,7 @@ func (c *Controller) mapKeys(parent plan.Parent) []string {
 	if parent.Invalid == nil {
 		for _, kind := range c.kinds.Inputs {
 			for _, input := range c.options.Stores.List(kind.Object, parent.Object.GetNamespace()) {
-				if key := c.spec.MapKey(input); key != plan.NoMapKey && parent.Program.Selects(input) {
+				if key := c.kinds.Key(parent, input); key != plan.NoMapKey && parent.Program.Selects(input) {
 					keys = append(keys, key)
 				}
 			}

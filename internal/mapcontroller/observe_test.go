@@ -41,7 +41,7 @@ func newObserverOf(kinds *plan.Kinds, clusterScoped bool, objects ...client.Obje
 	c, _ := MapController{Name: "test", Tags: fixture.Tags, ClusterScoped: clusterScoped}.withDefaults() // the rest is not needed
 	o := &Controller{spec: c, options: Options{Stores: informer.NewStores()}, kinds: kinds, emptyParent: &appsv1.Deployment{}}
 	o.index()
-	fixture.Fill(o.options.Stores, o.InputIndexers(), o.OutputIndexers(), objects...)
+	fixture.Fill(o.options.Stores, o.InputIndexers(), o.OutputIndexers(0), objects...)
 	return o
 }
 
@@ -95,7 +95,7 @@ func TestInputs(t *testing.T) {
 	elsewhere.Namespace = "other"
 	shared(elsewhere)
 	o := newTestObserver(t, false, a, b, c, elsewhere, input("other"))
-	selected, rest := o.inputs(compiled(), "shared")
+	selected, rest := o.inputs(compiled(), "shared", nil)
 	if got := fixture.Names(selected); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("selected %v", got)
 	}
@@ -104,7 +104,7 @@ func TestInputs(t *testing.T) {
 	if got := fixture.Names(rest); !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("unselected %v", got)
 	}
-	if selected, rest := o.inputs(compiled(), "unknown"); len(selected)+len(rest) > 0 {
+	if selected, rest := o.inputs(compiled(), "unknown", nil); len(selected)+len(rest) > 0 {
 		t.Errorf("got %v and %v", selected, rest)
 	}
 }
@@ -144,7 +144,7 @@ func TestClusterScopedParents(t *testing.T) {
 	if got := fixture.Names(o.outputs(parent.Object, "a")); !slices.Equal(got, []string{"1", "2", "3"}) {
 		t.Errorf("outputs %v", got)
 	}
-	if selected, _ := o.inputs(parent, "a"); len(selected) != 1 {
+	if selected, _ := o.inputs(parent, "a", nil); len(selected) != 1 {
 		t.Errorf("inputs %v", selected)
 	}
 	if got := o.parents(elsewhere); len(got) != 1 {

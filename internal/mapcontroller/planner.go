@@ -26,9 +26,12 @@ func (c MapController) Planner(scheme *runtime.Scheme, parent client.Object, pro
 	return &Planner{kinds: kinds, parent: plan.Parent{Object: parent, Program: &program}}, err
 }
 
-// Partition separates the inputs that the parent selects from the others.
-func (p *Planner) Partition(inputs ...client.Object) (selected, unselected []client.Object) {
-	return p.kinds.Partition(p.parent, inputs)
+// Key returns the map key of an input.
+func (p *Planner) Key(input client.Object) string { return p.kinds.Key(p.parent, input) }
+
+// Partition separates the inputs that the parent selects for a map key from the others.
+func (p *Planner) Partition(mapKey string, inputs ...client.Object) (selected, unselected []client.Object) {
+	return p.kinds.Partition(p.parent, mapKey, inputs)
 }
 
 // Plan returns the plan for a key. The outputs may be in any order.

@@ -122,7 +122,9 @@ func (c *Controller) observe(
 			}
 		})
 	} else if parent.Invalid == nil {
-		seen.Selected, seen.Unselected = c.inputs(parent, req.MapKey)
+		seen.Missing = c.optional.missing(parent.Program.NeedsOptional)
+		seen.Selected, seen.Unselected = c.inputs(parent, req.MapKey, seen.Outputs)
+		seen.Children = c.children(seen.Outputs)
 		if c.spec.Related != nil {
 			seen.Related = c.spec.Related(parent.Object, req.MapKey)
 		}
@@ -135,6 +137,9 @@ func (c *Controller) observe(
 func (c *Controller) untagged(ctx context.Context, namespace string, do func(client.Object)) error {
 	selector, err := labels.Parse("!" + c.spec.Tags.MapKey)
 	for _, out := range c.spec.Outputs {
+		if out.Optional && c.optional.lacks(c.kinds.Of(out.Object)) {
+			continue // it is listed later, which leads to another search
+		}
 		err = errors.Join(err, guard.EachMetadata(ctx, c.guard.Live, c.kinds.Of(out.Object), do,
 			client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}))
 	}

@@ -57,6 +57,7 @@ func (c *Controller) parentChanged(before, after client.Object) bool {
 		before.GetGeneration() != after.GetGeneration() ||
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
 		(c.spec.ParentChanged != nil && c.spec.ParentChanged(before, after)) ||
+		c.spec.Lingers != nil && c.spec.Lingers(after) && len(before.GetFinalizers()) != len(after.GetFinalizers()) ||
 		!plan.SameSpec(before, after) // after a restore of etcd, perhaps with the same generation
 }
 
@@ -93,15 +94,48 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 			if version == nil {
 				continue
 			}
-			key := c.spec.MapKey(version)
-			if key == plan.NoMapKey {
+			for _, o := range c.parents(version) {
+				c.inputEvent(q, c.compiled(o), version)
+			}
+			c.sourceEvent(q, version)
+		}
+	})
+}
+
+// inputEvent enqueues the key that a parent's spec gives an input, and the one that it would
+// have without, if the parent has outputs of it.
+func (c *Controller) inputEvent(q keyQueue, parent plan.Parent, input client.Object) {
+	own, key := c.spec.MapKey(input), c.kinds.Key(parent, input)
+	req := Request{Parent: client.ObjectKeyFromObject(parent.Object), MapKey: key}
+	if key != plan.NoMapKey && (parent.Invalid == nil && parent.Program.Selects(input) || c.aggregator.Knows(req)) {
+		q.Add(req)
+	}
+	if req.MapKey = own; own != key && own != plan.NoMapKey && c.aggregator.Knows(req) {
+		q.Add(req)
+	}
+}
+
+// sourceEvent enqueues the keys of the outputs that were made from an input.
+func (c *Controller) sourceEvent(q keyQueue, input client.Object) {
+	for _, o := range c.madeFrom(c.scope(input), c.spec.MapKey(input)) {
+		if req, _ := c.request(o); req.Parent.Name != "" {
+			q.Add(req)
+		}
+	}
+}
+
+// ChildEvents returns the handler of events of the children of an output kind: they enqueue the key of
+// the output that their label names.
+func (c *Controller) ChildEvents(kind int) EventHandler {
+	out := c.spec.Outputs[kind]
+	return events(func(q keyQueue, before, after client.Object) {
+		for _, child := range [...]client.Object{before, after} {
+			if child == nil {
 				continue
 			}
-			for _, o := range c.parents(version) {
-				parent, req := c.compiled(o), Request{Parent: client.ObjectKeyFromObject(o), MapKey: key}
-				if (parent.Invalid == nil && parent.Program.Selects(version)) || c.aggregator.Knows(req) {
-					q.Add(req)
-				}
+			name := client.ObjectKey{Namespace: child.GetNamespace(), Name: child.GetLabels()[out.Children.Label]}
+			if req, _ := c.request(c.options.Stores.Get(out.Object, name)); req.Parent.Name != "" {
+				q.Add(req)
 			}
 		}
 	})

@@ -100,7 +100,7 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 		return reconcile.Result{}, nil
 	}
 	search := plan.SearchOf(req.NamespacedName) // the key of what concerns no map key
-	released, changed, err := c.executor.Release(ctx, parent.Object, func() bool { return c.aggregator.Settled(parent.Object) })
+	released, err := c.executor.Release(ctx, parent.Object, func() bool { return c.aggregator.Settled(parent.Object) })
 	switch {
 	case err != nil && ctx.Err() == nil && !apierrors.IsConflict(err):
 		p := plan.Plan{Key: plan.KeyStatus{Generation: parent.Object.GetGeneration()}}
@@ -113,12 +113,15 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 	if parent.Object.GetDeletionTimestamp() != nil {
 		// It may stay for long, and has no status or metrics any more.
 		c.forget(parent.Object)
-		return reconcile.Result{}, err
+		return reconcile.Result{RequeueAfter: released.Again}, err
 	}
-	if changed {
+	if released.Changed {
 		return reconcile.Result{}, nil // its event follows; a status written now would conflict
 	}
-	result, statusErr := c.writer.Write(ctx, parent, released)
+	result, statusErr := c.writer.Write(ctx, parent, released.All)
+	if again := released.Again; again > 0 && (result.RequeueAfter == 0 || again < result.RequeueAfter) {
+		result.RequeueAfter = again
+	}
 	return result, errors.Join(err, statusErr)
 }
 
@@ -160,7 +163,8 @@ func (*starter) NeedLeaderElection() bool { return false }
 func (s *starter) Start(ctx context.Context) error {
 	if s.controller.spec.Optional {
 		listed := append([]schema.GroupVersionKind{s.controller.kinds.Ownership.Parent}, s.controller.kinds.Needed...)
-		if !installed.AwaitLists(ctx, s.controller.guard.Live, listed, s.controller.options.KindsInterval, s.log) {
+		o := s.controller.options
+		if !installed.AwaitLists(ctx, s.controller.guard.Live, listed, o.Namespaces, o.KindsInterval, s.log) {
 			return nil
 		}
 		// Filled also where this manager does not lead yet: by then the kind may be gone,
@@ -206,6 +210,20 @@ func (s *starter) startKeys(ctx context.Context) error {
 		}).
 		WatchesRawSource(source.TypedFunc[Request](s.controller.KeySource)).
 		WatchesRawSource(source.TypedKind(s.mgr.GetCache(), s.controller.spec.NewParent(), s.controller.ParentEvents()))
+	optional, err := s.watchKinds(ctx, b)
+	if err != nil || !s.mgr.GetCache().WaitForCacheSync(ctx) {
+		return err
+	}
+	keys, err := b.Build(&s.health)
+	if err == nil && !optional && len(s.controller.kinds.Optional) > 0 {
+		go s.awaitOptional(ctx, keys)
+	}
+	return err
+}
+
+// watchKinds fills the cache with all kinds but the parents', and watches them; the optional
+// ones only if they can be listed.
+func (s *starter) watchKinds(ctx context.Context, b *builder.TypedBuilder[Request]) (optional bool, err error) {
 	watch := func(kind client.Object, indexers toolscache.Indexers, events EventHandler) error {
 		informer, err := s.mgr.GetCache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
@@ -214,23 +232,27 @@ func (s *starter) startKeys(ctx context.Context) error {
 		b.WatchesRawSource(source.TypedKind(s.mgr.GetCache(), kind, events))
 		return informer.AddIndexers(indexers)
 	}
-	var err error
 	for i, in := range s.controller.spec.Inputs {
 		err = errors.Join(err, watch(in.Object, s.controller.InputIndexers(), s.controller.InputEvents(i)))
 	}
 	for i, out := range s.controller.spec.Outputs {
-		err = errors.Join(err, watch(out.Object, s.controller.OutputIndexers(), s.controller.OutputEvents(i)))
+		if !out.Optional {
+			err = errors.Join(err, watch(out.Object, s.controller.OutputIndexers(i), s.controller.OutputEvents(i)))
+		}
 	}
-	live := s.listsLive(ctx)
+	live := s.lists(ctx, s.controller.kinds.Live)
 	for i, related := range s.controller.spec.RelatedKinds {
-		if !related.Live || live {
+		if !related.Optional && (!related.Live || live) {
 			err = errors.Join(err, watch(related.Object, nil, s.controller.RelatedEvents(i)))
 		}
 	}
-	if err != nil || !s.mgr.GetCache().WaitForCacheSync(ctx) {
-		return err
+	if optional = s.listsOptional(ctx); optional {
+		err = errors.Join(err, s.watchOptional(ctx, func(src source.TypedSource[Request]) error {
+			b.WatchesRawSource(src)
+			return nil
+		}))
 	}
-	return b.Complete(&s.health)
+	return optional, err
 }
 
 // checkScopes returns an error for kinds that could never be found, or never be owned, by the
@@ -251,7 +273,9 @@ func (c *Controller) checkScopes() error {
 			check("input", in.Object, false)
 		}
 		for _, out := range c.kinds.Outputs {
-			check("output", out.Object, false)
+			if !out.Optional {
+				check("output", out.Object, false)
+			}
 		}
 	}
 	return errors.Join(errs...)
@@ -264,10 +288,24 @@ func (c *Controller) kindsBack() {
 	c.keys.With(c.fanOutAll)
 }
 
-// listsLive returns whether the related kinds that are Live can be listed. If so, the cache
-// is filled with them first: a decision without them would take what exists for missing.
-func (s *starter) listsLive(ctx context.Context) bool {
-	return len(s.controller.kinds.Live) > 0 && installed.AwaitLists(ctx, s.controller.guard.Live, s.controller.kinds.Live, 0, s.log)
+// listsOptional returns whether the optional kinds can be listed. An API server that fails to is
+// asked again later: whatever depends on these kinds is told that they are missing.
+func (s *starter) listsOptional(ctx context.Context) bool {
+	kinds := s.controller.kinds.Optional
+	if len(kinds) == 0 {
+		return false
+	}
+	err := installed.List(ctx, s.controller.guard.Live, kinds, s.controller.options.Namespaces)
+	if err != nil && !installed.NobodyCan(err) {
+		s.controller.optional.missing(true) // there may be outputs, whatever the parents' specs say now
+	}
+	return err == nil
+}
+
+// lists returns whether kinds that may be missing can be listed. If so, the cache is filled
+// with them first: a decision without them would take what exists for missing.
+func (s *starter) lists(ctx context.Context, kinds []schema.GroupVersionKind) bool {
+	return len(kinds) > 0 && installed.AwaitLists(ctx, s.controller.guard.Live, kinds, s.controller.options.Namespaces, 0, s.log)
 }
 
 // wakeParents updates every parent's status.

@@ -28,7 +28,7 @@ import (
 	wire "mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
-// This file is the only one that uses the engine's API. The specs use the types below.
+// This file and grouped_test.go are the only ones that use the engine's API. The specs use the types below.
 
 const (
 	keyLabel    = "enginetest.mapcontroller.dev/key"
@@ -79,6 +79,8 @@ type program struct {
 	MapKey    func(client.Object) string
 	Finalizer string
 	ByLabels  func(*Bucket) bool
+	// change changes what the rest describes.
+	change func(*mapcontroller.MapController)
 	// forgetsInformers is set if the manager's cache is made without the stores.
 	forgetsInformers bool
 
@@ -180,6 +182,9 @@ func (o *operator) mapController() *mapcontroller.MapController {
 			}
 		}
 		c.Outputs = append(c.Outputs, out)
+	}
+	if o.program.change != nil {
+		o.program.change(c)
 	}
 	return c
 }

@@ -8,6 +8,7 @@
 //	execute.go      carries out a plan, and reports the outcome
 //	create.go       creates, and what AlreadyExists means
 //	update.go       updates, also of what others change again and again
+//	children.go     finds and labels the children of outputs
 //	owner.go        adds and removes the parent's controllerRef
 //	delete.go       confirmed deletes, held to the observed state
 //	finalizer.go    releases all outputs before a parent goes

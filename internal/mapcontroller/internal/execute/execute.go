@@ -33,13 +33,18 @@ type Executor struct {
 	// KindMissing is called when a write finds that a kind may be missing.
 	KindMissing func()
 	// Finalizer is set on a parent that owns by labels while outputs may still refer to
-	// it. Empty: never.
+	// it, and on one that Lingers. Empty: never.
 	Finalizer string
+	// Lingers returns whether a parent has outputs that have to settle before it goes. Nil:
+	// none has.
+	Lingers func(parent client.Object) bool
 	// Missing returns whether an error means that a kind is not installed.
 	Missing func(context.Context, error) bool
 
 	// released holds a version of each parent to which no output refers.
 	released sync.Map
+	// sought is when the children of outputs were looked for.
+	sought sought
 }
 
 // Outcome is what became of a plan.
@@ -71,6 +76,7 @@ const (
 	VerbDelete  Verb = "delete"
 	VerbAdopt   Verb = "adopt"
 	VerbRelease Verb = "release"
+	VerbLabel   Verb = "label"
 )
 
 // Failure is one write that failed.
@@ -195,13 +201,16 @@ func (e *Executor) Run(ctx context.Context, w Work) (Outcome, time.Duration, err
 		r.backingOff(VerbAdopt, o)
 	}
 	r.adoptAll(ctx)
+	for _, o := range p.Seek {
+		r.object(ctx, VerbLabel, o, func() error { return r.label(ctx, o) })
+	}
 	r.deleteAll(ctx)
 	return r.outcome, r.finish(), r.err()
 }
 
 // finish returns the delay until the next pass.
 func (r *run) finish() time.Duration {
-	wanted := slices.Concat(r.work.Aside, r.work.Plan.Adopt, r.work.Plan.Release)
+	wanted := slices.Concat(r.work.Aside, r.work.Plan.Adopt, r.work.Plan.Release, r.work.Plan.Seek)
 	for _, d := range r.work.Plan.Delete {
 		wanted = append(wanted, d.Object)
 	}

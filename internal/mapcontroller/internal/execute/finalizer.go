@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,27 +26,101 @@ import (
 // finalizer on it while there may be any. Its keys remove them first. Once these have
 // settled, nothing writes a reference any more, and a live list shows whether one is
 // left; a cache may lag behind our own creates. Under deletion nothing is waited for.
-// It returns whether no reference is left, and whether the parent was changed.
-func (e *Executor) Release(ctx context.Context, parent client.Object, settled func() bool) (released, changed bool, err error) {
+// It also keeps the finalizer while outputs have not settled.
+func (e *Executor) Release(ctx context.Context, parent client.Object, settled func() bool) (r Released, err error) {
 	if e.Finalizer == "" {
-		return true, false, nil
+		return Released{All: true}, nil
 	}
-	if released = e.isReleased(parent); !released && (parent.GetDeletionTimestamp() != nil || settled()) {
+	if r.All = e.isReleased(parent); !r.All && (parent.GetDeletionTimestamp() != nil || settled()) {
 		if err := e.releaseAll(ctx, parent); err != nil {
-			return false, false, fmt.Errorf("remove owner references: %w", err)
+			return Released{}, fmt.Errorf("remove owner references: %w", err)
 		}
 		e.released.Store(client.ObjectKeyFromObject(parent), versionOf(parent))
-		released = true
+		r.All = true
+	}
+	lingers, again, err := e.lingers(ctx, parent, r.All)
+	if r.Again = again; err != nil {
+		return r, fmt.Errorf("look for outputs that have not settled: %w", err)
 	}
 	after, update := parent.DeepCopyObject().(client.Object), controllerutil.RemoveFinalizer
-	if !released {
+	if !r.All || lingers {
 		update = controllerutil.AddFinalizer
 	}
+	if parent.GetDeletionTimestamp() != nil && lingers && r.All {
+		return r, nil // which has it, or can get none any more
+	}
 	if !update(after, e.Finalizer) {
-		return released, false, nil
+		return r, nil
 	}
 	err = client.IgnoreNotFound(e.patch(ctx, parent, after))
-	return released, err == nil, err
+	r.Changed = err == nil
+	return r, err
+}
+
+// Released is what became of a parent's references.
+type Released struct {
+	// All is set if none is left.
+	All bool
+	// Changed is set if the parent was changed.
+	Changed bool
+	// Again is how long outputs have to settle before the parent may go.
+	Again time.Duration
+}
+
+// lingers returns whether a parent keeps the finalizer, although no reference is left: so
+// that a later deletion waits for its outputs, or for those that have to settle, and how long.
+func (e *Executor) lingers(ctx context.Context, parent client.Object, released bool) (lingers bool, again time.Duration, err error) {
+	if e.Lingers != nil && parent.GetDeletionTimestamp() == nil && e.Lingers(parent) && !e.Kinds.Ownership.ByLabels(parent) {
+		return true, 0, nil
+	}
+	if released && controllerutil.ContainsFinalizer(parent, e.Finalizer) {
+		again, err = e.unsettledFor(ctx, parent)
+	}
+	return again > 0, again, err
+}
+
+// unsettledFor returns how long it takes until all outputs that the garbage collector would
+// delete with a parent have settled. A clock that cannot be trusted is asked again.
+func (e *Executor) unsettledFor(ctx context.Context, parent client.Object) (longest time.Duration, err error) {
+	for i := range e.Kinds.Outputs {
+		kind := &e.Kinds.Outputs[i]
+		if kind.Settles == 0 || e.Kinds.Ownership.ByLabels(parent) {
+			continue
+		}
+		if terminating, err := e.namespaceTerminates(ctx, parent); terminating || err != nil {
+			return 0, err
+		}
+		var youngest time.Time
+		err := guard.EachMetadata(ctx, e.Guard.Live, e.Kinds.Of(kind.Object), func(o client.Object) {
+			if plan.Refers(o, parent) && o.GetDeletionTimestamp() == nil && o.GetCreationTimestamp().After(youngest) {
+				youngest = o.GetCreationTimestamp().Time
+			}
+		}, client.InNamespace(parent.GetNamespace()))
+		if err != nil && !e.hasNone(kind, parent, err) {
+			return 0, err
+		}
+		if youngest.IsZero() {
+			continue
+		}
+		now, err := e.Guard.ServerTime(ctx, parent)
+		if err != nil {
+			return 0, err
+		}
+		left := youngest.Add(kind.Settles + 2*time.Second).Sub(now) // both are whole seconds
+		if now.IsZero() {
+			left = kind.Settles
+		}
+		longest = max(longest, left)
+	}
+	return longest, nil
+}
+
+// hasNone returns whether an error says that a parent has no outputs of an optional kind: it is
+// not installed, or may not be listed, as under a role of before the kind was known. A parent
+// whose spec makes some may have them all the same.
+func (e *Executor) hasNone(kind *plan.Output, parent client.Object, err error) bool {
+	absent := meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
+	return kind.Optional && (absent || apierrors.IsForbidden(err) && (e.Lingers == nil || !e.Lingers(parent)))
 }
 
 // version is one of a parent's spec.
@@ -116,12 +192,13 @@ func (e *Executor) releaseAll(ctx context.Context, parent client.Object) error {
 	}
 	for range releaseRounds {
 		var owned []client.Object
-		for _, kind := range e.Kinds.Outputs {
+		for i := range e.Kinds.Outputs {
+			kind := &e.Kinds.Outputs[i]
 			err := guard.EachMetadata(ctx, e.Guard.Live, e.Kinds.Of(kind.Object), func(o client.Object) {
 				_, _, release := e.Kinds.Ownership.Claim(parent, []client.Object{o})
 				owned = append(owned, release...)
 			}, client.InNamespace(parent.GetNamespace()))
-			if err != nil && !e.Missing(ctx, err) {
+			if err != nil && !e.hasNone(kind, parent, err) && !e.Missing(ctx, err) {
 				return err
 			}
 		}

@@ -148,28 +148,28 @@ func TestReleaseKeepsTheFinalizer(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			parent := fixture.Parent(test.changes...)
-			stored := []client.Object{parent, fixture.Output("a")}
+			objects := []client.Object{parent, fixture.Output("a")}
 			if test.namespace != nil {
-				stored = append(stored, test.namespace)
+				objects = append(objects, test.namespace)
 			}
-			h := newHarness(t, nil, stored)
+			h := newHarness(t, nil, objects)
 			h.api.Fail(cmp.Or(test.err, errTest), test.fail)
 			h.Finalizer, h.Kinds.Ownership.OwnsByLabels = name, func(client.Object) bool { return !test.byReference }
 			h.Missing = func(context.Context, error) bool { return false }
 			before := parent.DeepCopy()
-			none, changed, err := h.Release(t.Context(), parent, func() bool { return test.settled })
-			if none != test.wantNone || changed != test.wantChanged || (err != nil) != test.wantErr {
-				t.Fatalf("none left %v, changed %v, error %v; want %+v", none, changed, err, test)
+			got, err := h.Release(t.Context(), parent, func() bool { return test.settled })
+			if want := (Released{All: test.wantNone, Changed: test.wantChanged}); got != want || (err != nil) != test.wantErr {
+				t.Fatalf("%+v, error %v; want %+v", got, err, test)
 			}
 			if h.api.Count("*") != test.wantRequests || !slices.Equal(parent.Finalizers, before.Finalizers) {
 				t.Errorf("%d requests, want %d; the cached parent has %v", h.api.Count("*"), test.wantRequests, parent.Finalizers)
 			}
-			var got appsv1.Deployment
-			if err := h.api.Stored.Get(t.Context(), client.ObjectKeyFromObject(parent), &got); err != nil {
+			var stored appsv1.Deployment
+			if err := h.api.Stored.Get(t.Context(), client.ObjectKeyFromObject(parent), &stored); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(got.Finalizers, test.want) {
-				t.Errorf("finalizers %v, want %v", got.Finalizers, test.want)
+			if !slices.Equal(stored.Finalizers, test.want) {
+				t.Errorf("finalizers %v, want %v", stored.Finalizers, test.want)
 			}
 			if released := len(h.api.Pod(t, "a").OwnerReferences) == 0; released != test.wantReleased {
 				t.Errorf("released: %v, want %v", released, test.wantReleased)
@@ -209,9 +209,9 @@ func TestReleaseRemembers(t *testing.T) {
 				}
 				h.Kinds.Ownership.OwnsByLabels = func(client.Object) bool { return step.byLabels }
 				parent := fixture.Parent(func(p *appsv1.Deployment) { p.UID, p.Generation = step.uid, step.generation })
-				none, _, err := h.Release(t.Context(), parent, func() bool { return true })
-				if lists := h.api.Count("list"); err != nil || !none || lists != step.wantLists {
-					t.Errorf("step %d: none left %v, error %v, %d lists, want %d", i, none, err, lists, step.wantLists)
+				got, err := h.Release(t.Context(), parent, func() bool { return true })
+				if lists := h.api.Count("list"); err != nil || !got.All || lists != step.wantLists {
+					t.Errorf("step %d: none left %v, error %v, %d lists, want %d", i, got.All, err, lists, step.wantLists)
 				}
 			}
 		})

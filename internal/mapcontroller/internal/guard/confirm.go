@@ -10,7 +10,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,9 +37,10 @@ func (c Confirmed) Deletes() []plan.Removal { return c.deletes }
 func (c Confirmed) Left(now time.Time) time.Duration { return c.until.Sub(now) }
 
 // Confirm plans again on what the API server holds now: the parent, compiled
-// anew, the inputs of the key, the related objects whose kinds say so, and the outputs
-// that are the plan's evidence. It keeps those of the deletes that both plans name. What is deleted needs no read
-// of its own, because the delete's preconditions hold it to the observed state.
+// anew, the inputs of the key, the related objects whose kinds say so, the outputs
+// that are the plan's evidence, and the children of these and of what is deleted. It keeps
+// those of the deletes that both plans name. What is deleted needs no read of its own,
+// because the delete's preconditions hold it to the observed state.
 //
 // It returns ErrChanged if the second plan does not bear out the first,
 // ErrClockSkew if the clock cannot be trusted, or the error of a read.
@@ -57,7 +60,7 @@ func (g *Guard) Confirm(
 		live.Invalid != nil:
 		return Confirmed{}, ErrChanged
 	}
-	inputs, searched, err := g.liveInputs(ctx, req, seen)
+	inputs, searched, err := g.liveInputs(ctx, req, live, seen)
 	if err != nil {
 		return Confirmed{}, err
 	}
@@ -68,8 +71,11 @@ func (g *Guard) Confirm(
 	if again.Related, at, err = g.liveRelated(ctx, seen.Related, at); err != nil {
 		return Confirmed{}, err
 	}
-	again.Selected, again.Unselected = g.Kinds.Partition(live, inputs)
+	again.Selected, again.Unselected = g.Kinds.Partition(live, req.MapKey, inputs)
 	if again.Outputs, err = g.liveOutputs(ctx, req, live.Object, seen.Outputs, p.Evidence); err != nil {
+		return Confirmed{}, err
+	}
+	if again.Children, err = g.liveChildren(ctx, seen, p.Evidence, deletes); err != nil {
 		return Confirmed{}, err
 	}
 	if skew.Beyond(g.MaxClockSkew) {
@@ -130,31 +136,61 @@ func (g *Guard) liveParent(ctx context.Context, name types.NamespacedName) (plan
 	})
 }
 
-// liveInputs reads the inputs of a key. If the cache has none, which may be late,
-// the key is looked for in all inputs of the namespace. It returns when it began.
-func (g *Guard) liveInputs(ctx context.Context, req plan.Request, seen plan.Observation) ([]client.Object, time.Time, error) {
+// liveInputs reads the inputs of a key, and those from which its outputs were made. Of which
+// the cache has none, which may be late, is looked for in all inputs of the namespace. It
+// returns when it began.
+func (g *Guard) liveInputs(
+	ctx context.Context, req plan.Request, parent plan.Parent, seen plan.Observation,
+) ([]client.Object, time.Time, error) {
 	candidates, at := slices.Concat(seen.Selected, seen.Unselected), g.Clock.Now()
+	sources := g.Kinds.Sources(seen.Outputs)
+	unseen := slices.DeleteFunc(slices.Clone(sources), func(source string) bool {
+		return slices.ContainsFunc(candidates, func(o client.Object) bool { return g.Kinds.MapKey(o) == source })
+	})
 	if len(candidates) == 0 {
+		unseen = append(unseen, req.MapKey)
+	}
+	if len(unseen) > 0 {
 		found, searched, err := g.inputs.get(ctx, g.Clock, req.Parent.Namespace, func(ctx context.Context) (map[string][]client.Object, error) {
 			return g.searchInputs(ctx, req.Parent.Namespace)
 		})
 		if err != nil {
 			return nil, at, err
 		}
-		candidates, at = found[req.MapKey], searched
-	}
-	var inputs []client.Object
-	for _, candidate := range candidates {
-		live := plan.EmptyLike(g.Kinds.Input(candidate).Object)
-		err := g.Live.Get(ctx, client.ObjectKeyFromObject(candidate), live)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, at, err
+		at = searched
+		for _, source := range unseen {
+			candidates = append(candidates, found[source]...)
 		}
-		if err == nil && g.MapKey(live) == req.MapKey {
+	}
+	read := make([]client.Object, len(candidates))
+	err := g.inParallel(ctx, len(candidates), func(ctx context.Context, i int) error {
+		live := plan.EmptyLike(g.Kinds.Input(candidates[i]).Object)
+		err := g.Live.Get(ctx, client.ObjectKeyFromObject(candidates[i]), live)
+		if err == nil {
+			read[i] = live
+		}
+		return client.IgnoreNotFound(err)
+	})
+	var inputs []client.Object
+	for _, live := range read {
+		if live == nil {
+			continue
+		}
+		if own := g.Kinds.MapKey(live); own == req.MapKey || slices.Contains(sources, own) || g.Kinds.Key(parent, live) == req.MapKey {
 			inputs = append(inputs, live)
 		}
 	}
-	return inputs, at, nil
+	return inputs, at, err
+}
+
+// inParallel does something for each of n, so that the last read is not too old when all are made.
+func (g *Guard) inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.SetLimit(max(1, g.Concurrency))
+	for i := range n {
+		reads.Go(func() error { return do(ctx, i) })
+	}
+	return reads.Wait()
 }
 
 // searchInputs returns the names of all inputs of a namespace, by map key. A page
@@ -166,7 +202,7 @@ func (g *Guard) searchInputs(ctx context.Context, namespace string) (map[string]
 		err := EachMetadata(ctx, g.Live, gvk, func(o client.Object) {
 			name := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}
 			name.SetGroupVersionKind(gvk)
-			key := g.MapKey(o)
+			key := g.Kinds.MapKey(o)
 			found[key] = append(found[key], name)
 		}, client.InNamespace(namespace))
 		if err != nil {
@@ -205,27 +241,21 @@ func (g *Guard) liveRelated(ctx context.Context, related []client.Object, first 
 }
 
 // liveOutputs replaces the evidence among the outputs by what the API server
-// holds. What is gone, no longer the parent's, or of another key, is left out. The
-// reads run concurrently, or those of a large floor would be too old when the last is
-// made.
+// holds. What is gone, no longer the parent's, or of another key, is left out.
 func (g *Guard) liveOutputs(
 	ctx context.Context, req plan.Request, parent client.Object, outputs, evidence []client.Object,
 ) ([]client.Object, error) {
 	live := make([]client.Object, len(evidence))
-	reads, ctx := errgroup.WithContext(ctx)
-	reads.SetLimit(max(1, g.Concurrency))
-	for i, e := range evidence {
-		reads.Go(func() error {
-			o := plan.EmptyLike(e)
-			err := g.Live.Get(ctx, client.ObjectKeyFromObject(e), o)
-			ours := g.Kinds.Ownership.Owns(parent, o) && o.GetLabels()[g.Kinds.Ownership.Tags.MapKey] == req.MapKey
-			if err == nil && o.GetUID() == e.GetUID() && ours {
-				live[i] = o
-			}
-			return client.IgnoreNotFound(err)
-		})
-	}
-	if err := reads.Wait(); err != nil {
+	if err := g.inParallel(ctx, len(evidence), func(ctx context.Context, i int) error {
+		e := evidence[i]
+		o := plan.EmptyLike(e)
+		err := g.Live.Get(ctx, client.ObjectKeyFromObject(e), o)
+		ours := g.Kinds.Ownership.Owns(parent, o) && o.GetLabels()[g.Kinds.Ownership.Tags.MapKey] == req.MapKey
+		if err == nil && o.GetUID() == e.GetUID() && ours {
+			live[i] = o
+		}
+		return client.IgnoreNotFound(err)
+	}); err != nil {
 		return nil, err
 	}
 	var result []client.Object
@@ -239,4 +269,51 @@ func (g *Guard) liveOutputs(
 		}
 	}
 	return result, nil
+}
+
+// liveChildren replaces the children of the evidence and of what is to be deleted by what
+// the API server holds.
+func (g *Guard) liveChildren(
+	ctx context.Context, seen plan.Observation, evidence []client.Object, deletes []plan.Removal,
+) ([]client.Object, error) {
+	of := slices.Clone(evidence)
+	for _, d := range deletes {
+		of = append(of, d.Object)
+	}
+	of = slices.DeleteFunc(of, func(o client.Object) bool { return g.Kinds.Output(o).Children == nil })
+	live := make([][]client.Object, len(of))
+	err := g.inParallel(ctx, len(of), func(ctx context.Context, i int) (err error) {
+		kind := g.Kinds.Output(of[i]).Children
+		labeled := client.MatchingLabels{kind.Label: of[i].GetName()}
+		live[i], err = g.list(ctx, kind.Object, client.InNamespace(of[i].GetNamespace()), labeled)
+		return err
+	})
+	children := seen.Children
+	for i, o := range of {
+		kind := g.Kinds.Output(o).Children
+		cached := kind.Of(o, children)
+		children = slices.DeleteFunc(slices.Clone(children), func(child client.Object) bool { return slices.Contains(cached, child) })
+		children = append(children, kind.Of(o, live[i])...)
+	}
+	return children, err
+}
+
+// list returns all live objects of a kind, page by page.
+func (g *Guard) list(ctx context.Context, kind client.Object, opts ...client.ListOption) (all []client.Object, err error) {
+	for next := ""; ; {
+		page, err := g.Kinds.NewList(kind)
+		if err != nil {
+			return nil, err
+		}
+		if err := g.Live.List(ctx, page, append(opts, client.Limit(metadataPage), client.Continue(next))...); err != nil {
+			return nil, err
+		}
+		err = meta.EachListItem(page, func(o runtime.Object) error {
+			all = append(all, o.(client.Object))
+			return nil
+		})
+		if next = page.GetContinue(); err != nil || next == "" {
+			return all, err
+		}
+	}
 }

@@ -166,17 +166,19 @@ func (k *Kinds) Wait(ctx context.Context, interval time.Duration, log logr.Logge
 	}
 }
 
-// AwaitLists returns whether every kind can be listed: it is installed, and the permission
-// granted. If not, it asks again after each interval until ctx ends, or gives up if there is
-// none: a cache that cannot list its kind would never sync, and the others wait for it. If
-// the API server fails, it asks again soon.
-func AwaitLists(ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind, interval time.Duration, log logr.Logger) bool {
+// AwaitLists returns whether every kind can be listed in some namespaces; nil: in all. It is
+// installed, and the permission granted. If not, it asks again after each interval until ctx
+// ends, or gives up if there is none: a cache that cannot list its kind would never sync, and
+// the others wait for it. If the API server fails, it asks again soon.
+func AwaitLists(
+	ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind, namespaces []string, interval time.Duration, log logr.Logger,
+) bool {
 	for reported, next := "", interval; ; next = interval {
-		err := list(ctx, live, kinds)
+		err := List(ctx, live, kinds, namespaces)
 		switch {
 		case err == nil:
 			return true
-		case !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+		case !NobodyCan(err):
 			next = cmp.Or(min(interval, retry), retry) // nobody has to act
 		case interval == 0:
 			return false
@@ -193,13 +195,23 @@ func AwaitLists(ctx context.Context, live client.Reader, kinds []schema.GroupVer
 	}
 }
 
-// list returns why a kind cannot be listed.
-func list(ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind) error {
+// NobodyCan returns whether an error says that a kind is not installed, or may not be listed.
+func NobodyCan(err error) bool {
+	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err)
+}
+
+// List returns why a kind cannot be listed in some namespaces; nil: in all.
+func List(ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind, namespaces []string) error {
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
 	for _, kind := range kinds {
-		page := &metav1.PartialObjectMetadataList{}
-		page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		if err := live.List(ctx, page, client.Limit(1)); err != nil {
-			return err
+		for _, namespace := range namespaces {
+			page := &metav1.PartialObjectMetadataList{}
+			page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+			if err := live.List(ctx, page, client.InNamespace(namespace), client.Limit(1)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -157,7 +157,7 @@ func TestAwaitListsRetriesSoonUnlessSomebodyHasToAct(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				listed := AwaitLists(t.Context(), &failsOnce{err: test.err}, onePod, time.Minute, logr.Discard())
+				listed := AwaitLists(t.Context(), &failsOnce{err: test.err}, onePod, nil, time.Minute, logr.Discard())
 				if !listed || time.Since(began) != test.want {
 					t.Errorf("waited %s, want %s", time.Since(began), test.want)
 				}
@@ -166,11 +166,35 @@ func TestAwaitListsRetriesSoonUnlessSomebodyHasToAct(t *testing.T) {
 	}
 }
 
+// confined may list in some namespaces only.
+type confined struct {
+	client.Reader
+	to []string
+}
+
+func (c confined) List(_ context.Context, _ client.ObjectList, options ...client.ListOption) error {
+	var o client.ListOptions
+	o.ApplyOptions(options)
+	if !slices.Contains(c.to, o.Namespace) {
+		return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no role"))
+	}
+	return nil
+}
+
+func TestAwaitListsAsksInEachNamespace(t *testing.T) {
+	for namespace, want := range map[string]bool{"a": true, "c": false, "": false} {
+		got := AwaitLists(t.Context(), confined{to: []string{"a", "b"}}, onePod, []string{"b", namespace}, 0, logr.Discard())
+		if got != want {
+			t.Errorf("listed in b and %q: %t", namespace, got)
+		}
+	}
+}
+
 func TestAwaitListsEndsWithTheContext(t *testing.T) {
 	live := &failsOnce{err: errors.New("internal error")}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if AwaitLists(ctx, live, onePod, time.Minute, logr.Discard()) {
+	if AwaitLists(ctx, live, onePod, nil, time.Minute, logr.Discard()) {
 		t.Error("started without having listed anything")
 	}
 }
@@ -230,7 +254,7 @@ func TestAwaitListsWithoutAnIntervalAsksAgainOnlyIfTheAPIServerFails(t *testing.
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				got := AwaitLists(t.Context(), &failsOnce{err: test.err}, onePod, 0, logr.Discard())
+				got := AwaitLists(t.Context(), &failsOnce{err: test.err}, onePod, nil, 0, logr.Discard())
 				if got != test.want || time.Since(began) != test.wait {
 					t.Errorf("got %v after %s", got, time.Since(began))
 				}

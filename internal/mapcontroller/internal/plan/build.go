@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,18 +52,24 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 		finished, err := k.finish(parent.Object, req, want.Object)
 		if err == nil {
 			want.Object = finished
-			err = k.ensure(&p, seen, want)
+			err = k.ensure(&p, parent.Object, seen, want)
 			ensured = append(ensured, finished)
 		}
 		p.fail(err)
 	}
-	k.remove(&p, d, seen.Outputs, ensured)
+	k.remove(&p, d, seen, ensured)
+	for _, o := range d.Seek {
+		if have := k.Find(seen.Outputs, o); have != nil && k.Find(p.Adopt, have) == nil {
+			p.Seek = append(p.Seek, have)
+		}
+	}
 	return p
 }
 
 // remove plans the deletes. None is made in a plan that adopts, or whose evidence was
-// not observed.
-func (k *Kinds) remove(p *Plan, d Decision, outputs, ensured []client.Object) {
+// not observed, and none of an output that has not settled.
+func (k *Kinds) remove(p *Plan, d Decision, seen Observation, ensured []client.Object) {
+	outputs := seen.Outputs
 	for _, removal := range d.Delete {
 		switch have := k.Find(outputs, removal.Object); {
 		case have == nil:
@@ -71,6 +78,11 @@ func (k *Kinds) remove(p *Plan, d Decision, outputs, ensured []client.Object) {
 			p.fail(fmt.Errorf("%s is both desired and to be deleted", have.GetName()))
 		case k.Find(p.Release, have) != nil:
 			p.Withheld = true // its release gives it another version
+		case k.settles(have).After(seen.Now.Add(-seen.Ahead)):
+			p.Withheld = true
+			if at := k.settles(have); p.Next.IsZero() || at.Before(p.Next) {
+				p.Next = at
+			}
 		case have.GetDeletionTimestamp() == nil:
 			removal.Object = have
 			p.Delete = append(p.Delete, removal)
@@ -85,6 +97,11 @@ func (k *Kinds) remove(p *Plan, d Decision, outputs, ensured []client.Object) {
 	if len(p.Adopt) > 0 && len(p.Delete) > 0 {
 		p.Delete, p.Withheld = nil, true
 	}
+}
+
+// settles returns when an output has settled.
+func (k *Kinds) settles(o client.Object) time.Time {
+	return o.GetCreationTimestamp().Add(k.Output(o).Settles)
 }
 
 func (p *Plan) fail(err error) { p.Err = errors.Join(p.Err, err) }
@@ -104,17 +121,12 @@ func decide(program *Program, seen Observation) Decision {
 }
 
 // ensure plans what makes the outputs contain a desired one.
-func (k *Kinds) ensure(p *Plan, seen Observation, desired Desired) error {
+func (k *Kinds) ensure(p *Plan, parent client.Object, seen Observation, desired Desired) error {
 	want := desired.Object
 	kind, have := k.Output(want), k.Find(seen.Outputs, want)
 	switch {
-	case have == nil && len(seen.Selected) == 0:
-		return fmt.Errorf("the tombstone of map key %s would create %s", seen.MapKey, want.GetName())
 	case have == nil:
-		if errs := validation.IsValidLabelValue(seen.MapKey); len(errs) > 0 {
-			return fmt.Errorf("map key %q cannot be the label of an output: %s", seen.MapKey, errs[0])
-		}
-		p.Create = append(p.Create, desired)
+		return k.create(p, parent, seen, desired)
 	case have.GetDeletionTimestamp() != nil && (kind.Update != nil || kind.Meets(want, have) == nil): // until it is gone
 	case kind.Update != nil && k.Find(p.Adopt, have) != nil: // it is not the parent's yet
 	case kind.Update != nil:
@@ -126,6 +138,22 @@ func (k *Kinds) ensure(p *Plan, seen Observation, desired Desired) error {
 		if err := kind.Meets(want, have); err != nil {
 			p.Collisions = append(p.Collisions, Collision{Desired: want, Err: err})
 		}
+	}
+	return nil
+}
+
+// create plans a create. That of an output that has to settle waits for the parent's finalizer:
+// its event follows.
+func (k *Kinds) create(p *Plan, parent client.Object, seen Observation, desired Desired) error {
+	if len(seen.Selected) == 0 {
+		return fmt.Errorf("the tombstone of map key %s would create %s", seen.MapKey, desired.Object.GetName())
+	}
+	if errs := validation.IsValidLabelValue(seen.MapKey); len(errs) > 0 {
+		return fmt.Errorf("map key %q cannot be the label of an output: %s", seen.MapKey, errs[0])
+	}
+	settles := k.Output(desired.Object).Settles > 0 && !k.Ownership.ByLabels(parent)
+	if !settles || slices.Contains(parent.GetFinalizers(), k.Finalizer) {
+		p.Create = append(p.Create, desired)
 	}
 	return nil
 }

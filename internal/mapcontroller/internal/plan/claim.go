@@ -92,10 +92,10 @@ func (w *Ownership) Claim(parent client.Object, outputs []client.Object) (owned,
 	return owned, adopt, release
 }
 
-// Partition separates the inputs that the parent's program selects from the others. The
-// parent's own outputs, and those that it may adopt, are not selected: otherwise a selector
-// that matches them would map them without end.
-func (k *Kinds) Partition(parent Parent, inputs []client.Object) (selected, unselected []client.Object) {
+// Partition separates the inputs that the parent's program selects for a map key from the
+// others. The parent's own outputs, and those that it may adopt, are not selected: otherwise
+// a selector that matches them would map them without end.
+func (k *Kinds) Partition(parent Parent, mapKey string, inputs []client.Object) (selected, unselected []client.Object) {
 	own := func(input client.Object) bool {
 		if metav1.IsControlledBy(input, parent.Object) || k.Output(input) == nil {
 			return metav1.IsControlledBy(input, parent.Object)
@@ -104,7 +104,7 @@ func (k *Kinds) Partition(parent Parent, inputs []client.Object) (selected, unse
 		return r.Owned || r.Orphan
 	}
 	for _, input := range inputs {
-		if parent.Invalid == nil && parent.Program.Selects(input) && !own(input) {
+		if parent.Invalid == nil && parent.Program.Selects(input) && k.Key(parent, input) == mapKey && !own(input) {
 			selected = append(selected, input)
 		} else {
 			unselected = append(unselected, input)

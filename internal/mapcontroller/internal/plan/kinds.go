@@ -9,6 +9,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,8 @@ type Input struct {
 	// Changed returns whether an update may change a decision. Changes of labels,
 	// controller, UID and deletionTimestamp always count. Nil: every update counts.
 	Changed func(before, after client.Object) bool
+	// Optional is set for a related kind that decisions can do without: see Output.Optional.
+	Optional bool
 	// Live is set for a related kind whose objects confirm deletes: those that a decision
 	// read are read live before a delete. The kind may be missing, or not be allowed to be
 	// listed; then the cache has none of it.
@@ -76,6 +79,43 @@ type Output struct {
 	// OnChange is called for every event of an output, before its key is enqueued. before
 	// is nil if it is new, and after if it is gone or not owned; never both.
 	OnChange func(parent types.NamespacedName, before, after client.Object)
+
+	// Optional is set if the kind may be missing, or not be allowed to be listed. Decisions
+	// are made without it then, and are told so. It is looked for while a program needs it.
+	Optional bool
+	// Sources returns the MapController.MapKey of the inputs that an output was made from.
+	// Nil: that is its map key.
+	Sources func(output client.Object) []string
+	// Children are what something else makes for an output. Nil: nothing does.
+	Children *Children
+	// Settles is how old an output must be before it may be deleted, by anybody: its
+	// parent keeps MapController.Finalizer as long. Zero: it may be at once.
+	Settles time.Duration
+}
+
+// Children are objects that something else makes for an output, of one kind. They refer to
+// it as an owner. Once they are found, they carry a label with its name, and only those
+// that do are cached and observed.
+type Children struct {
+	// Object is an empty object of the kind.
+	Object client.Object
+	// Label is their label.
+	Label string
+	// Strip reduces an object to what decisions read. Nil: it stays whole.
+	Strip func(any) (any, error)
+	// Claims returns whether an object that refers to an output, and carries no label, is
+	// to be labeled. It may read live. Nil: it is.
+	Claims func(ctx context.Context, live client.Reader, output, child client.Object) (bool, error)
+}
+
+// Of returns those of some objects that are children of an output.
+func (c *Children) Of(output client.Object, objects []client.Object) (children []client.Object) {
+	for _, o := range objects {
+		if o.GetNamespace() == output.GetNamespace() && o.GetLabels()[c.Label] == output.GetName() && Refers(o, output) {
+			children = append(children, o)
+		}
+	}
+	return children
 }
 
 // Kinds are the kinds of one controller, told apart by GroupVersionKind.
@@ -83,11 +123,19 @@ type Kinds struct {
 	Ownership Ownership
 	Inputs    []Input
 	Outputs   []Output
-	// Needed are the kinds of inputs, outputs and related objects, without those in Live.
+	// MapKey returns the key of an input, where a parent's program does not.
+	MapKey func(metav1.Object) string
+	// Finalizer is that of parents whose outputs have to settle.
+	Finalizer string
+	// Needed are the kinds of inputs, outputs and related objects, without those in Live
+	// and in Optional.
 	Needed []schema.GroupVersionKind
+	// Optional are those that decisions can do without.
+	Optional []schema.GroupVersionKind
 	// Live are the related kinds that are read live before a delete.
 	Live []schema.GroupVersionKind
 
+	scheme  *runtime.Scheme
 	byType  map[reflect.Type]schema.GroupVersionKind
 	inputs  map[schema.GroupVersionKind]*Input
 	outputs map[schema.GroupVersionKind]*Output
@@ -99,8 +147,9 @@ func NewKinds(
 	scheme *runtime.Scheme, parent client.Object, owns Ownership, inputs []Input, outputs []Output, related ...Input,
 ) (*Kinds, error) {
 	k := &Kinds{
-		Ownership: owns, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
+		scheme: scheme, Ownership: owns, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
 		inputs: map[schema.GroupVersionKind]*Input{}, outputs: map[schema.GroupVersionKind]*Output{},
+		MapKey: func(input metav1.Object) string { return string(input.GetUID()) },
 	}
 	var unknown []error
 	resolve := func(o client.Object) schema.GroupVersionKind {
@@ -118,14 +167,25 @@ func NewKinds(
 		k.inputs[resolve(inputs[i].Object)] = &inputs[i]
 	}
 	for i := range outputs {
-		k.outputs[resolve(outputs[i].Object)] = &outputs[i]
+		gvk := resolve(outputs[i].Object)
+		k.outputs[gvk] = &outputs[i]
+		if outputs[i].Optional {
+			k.Needed, k.Optional = k.Needed[:len(k.Needed)-1], append(k.Optional, gvk)
+		}
+		if outputs[i].Children != nil {
+			_, err := k.NewList(outputs[i].Children.Object)
+			unknown = append(unknown, err)
+		}
 		if outputs[i].Conditions == nil {
 			outputs[i].Conditions = StatusConditions
 		}
 	}
 	for i := range related {
-		if gvk := resolve(related[i].Object); related[i].Live {
+		switch gvk := resolve(related[i].Object); {
+		case related[i].Live:
 			k.Needed, k.Live = k.Needed[:len(k.Needed)-1], append(k.Live, gvk)
+		case related[i].Optional:
+			k.Needed, k.Optional = k.Needed[:len(k.Needed)-1], append(k.Optional, gvk)
 		}
 	}
 	return k, errors.Join(unknown...)
@@ -140,11 +200,51 @@ func (k *Kinds) Of(o client.Object) schema.GroupVersionKind {
 	return o.GetObjectKind().GroupVersionKind()
 }
 
+// GVK returns the kind of an object of any kind that the scheme knows.
+func (k *Kinds) GVK(o client.Object) schema.GroupVersionKind {
+	gvk, _ := apiutil.GVKForObject(o, k.scheme)
+	return gvk
+}
+
+// NewList returns an empty list of the kind of an object.
+func (k *Kinds) NewList(o client.Object) (client.ObjectList, error) {
+	of := k.GVK(o)
+	list, err := k.scheme.New(of.GroupVersion().WithKind(of.Kind + "List"))
+	if err != nil {
+		return nil, err
+	}
+	return list.(client.ObjectList), nil
+}
+
 // Input returns the kind of an input; nil if it is of none.
 func (k *Kinds) Input(o client.Object) *Input { return k.inputs[k.Of(o)] }
 
 // Output returns the kind of an output; nil if it is of none.
 func (k *Kinds) Output(o client.Object) *Output { return k.outputs[k.Of(o)] }
+
+// Key returns the map key of an input of a parent.
+func (k *Kinds) Key(parent Parent, input client.Object) string {
+	if parent.Invalid == nil && parent.Program.Key != nil {
+		return parent.Program.Key(input)
+	}
+	return k.MapKey(input)
+}
+
+// Sources returns the MapKey of the inputs that some outputs were made from, where these are
+// not their map key.
+func (k *Kinds) Sources(outputs []client.Object) (sources []string) {
+	known := map[string]bool{}
+	for _, o := range outputs {
+		if kind := k.Output(o); kind.Sources != nil && !informer.IsGeneric(o) {
+			for _, source := range kind.Sources(o) {
+				if !known[source] {
+					known[source], sources = true, append(sources, source)
+				}
+			}
+		}
+	}
+	return sources
+}
 
 // IsLive returns whether a related object is read live before a delete.
 func (k *Kinds) IsLive(related client.Object) bool { return slices.Contains(k.Live, k.Of(related)) }

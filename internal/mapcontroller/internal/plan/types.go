@@ -6,6 +6,7 @@ package plan
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -40,6 +41,11 @@ type Program struct {
 	// Tombstone decides about a key without one. It can keep, delete and update
 	// outputs, but not create any. Nil: all outputs are deleted.
 	Tombstone func(Observation) Decision
+	// Key returns the map key of an input under this spec, so that several inputs can
+	// share one. Nil: it is MapController.MapKey.
+	Key func(input client.Object) string
+	// NeedsOptional is set if the spec needs the kinds that are optional.
+	NeedsOptional bool
 	// Spec is the compiled spec, for whatever computes the parent's status.
 	Spec any
 }
@@ -63,14 +69,19 @@ type Observation struct {
 	// only where deletes are confirmed.
 	Ahead  time.Duration
 	MapKey string
-	// Selected and Unselected are the inputs that carry the key, of all kinds. An output of
-	// the parent is never selected.
+	// Selected are the inputs that carry the key, of all kinds, and are selected. Unselected
+	// are the others that carry it, and those from which the outputs were made. An output
+	// of the parent is never selected.
 	Selected, Unselected []client.Object
 	// Outputs are the parent's outputs of this key, and the orphans that it is
 	// about to adopt; the oldest first, those being deleted included.
 	Outputs []client.Object
+	// Children are those children of the outputs that carry the label of their kind.
+	Children []client.Object
 	// Related are other objects that the decision reads.
 	Related []client.Object
+	// Missing are the optional kinds that the cache does not have (yet).
+	Missing []schema.GroupVersionKind
 }
 
 // Decision is what should become of the outputs of a key. Outputs that it does
@@ -85,6 +96,8 @@ type Decision struct {
 	// Evidence are the observed outputs on which the deletes depend. They are
 	// read live before any delete, and the decision is made again with them.
 	Evidence []client.Object
+	// Seek are observed outputs whose children are to be found, and labeled.
+	Seek []client.Object
 	// Next is when the decision may change by time alone; zero: never.
 	Next time.Time
 	// Status is the key's part of the parent's status. Nil: it has none.
@@ -132,9 +145,10 @@ type Plan struct {
 	// Delete is empty in a plan that adopts: until the adoptions are confirmed, an
 	// orphan must not stand in for a snapshot that a delete would take away.
 	Delete []Removal
-	// Withheld is set if deletes wait for adoptions or releases.
+	// Withheld is set if deletes wait: for adoptions, releases, or outputs to settle.
 	Withheld bool
 	Evidence []client.Object
+	Seek     []client.Object
 	Next     time.Time
 	Key      KeyStatus
 	// Err says what is wrong with the decision. The rest of the plan holds.
