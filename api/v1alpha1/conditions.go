@@ -194,6 +194,10 @@ const (
 	// the API server rejected the change.
 	ReasonAdoptionRefused = "AdoptionRefused"
 
+	// ReasonLabelFailed means that the members of a group snapshot could not be found, or not be
+	// labeled. Until they are, the group snapshot holds nothing, and older ones are kept.
+	ReasonLabelFailed = "LabelFailed"
+
 	// ReasonRetentionPaused means that no snapshot is deleted for now. The condition
 	// RetentionPaused has the reason.
 	ReasonRetentionPaused = "RetentionPaused"
@@ -227,6 +231,43 @@ const (
 	// PVC's driver, and the driver has no default class or several. No snapshot is
 	// taken.
 	ReasonNoDefaultSnapshotClass = "NoDefaultSnapshotClass"
+
+	// ReasonGroupMismatch means that the labels of a group match other PVCs than the schedule
+	// selects, for example one that is excluded, or that a selected PVC lacks the label of
+	// spec.group.byLabel. The snapshot controller would snapshot other PVCs than are meant, so
+	// that no snapshot of the group is taken.
+	ReasonGroupMismatch = "GroupMismatch"
+
+	// ReasonMixedDrivers means that the PVCs of a group belong to several CSI drivers. No snapshot
+	// of the group is taken.
+	ReasonMixedDrivers = "MixedDrivers"
+
+	// ReasonGroupTooLarge means that a group has more than 100 PVCs. No snapshot of it is taken.
+	ReasonGroupTooLarge = "GroupTooLarge"
+
+	// ReasonNoGroupSnapshotClass means that no VolumeGroupSnapshotClass belongs to the driver of a
+	// group, or that the one which the schedule names does not exist or belongs to another
+	// driver. No snapshot of the group is taken.
+	ReasonNoGroupSnapshotClass = "NoGroupSnapshotClass"
+
+	// ReasonNoDefaultGroupSnapshotClass means that the schedule names no VolumeGroupSnapshotClass,
+	// and the driver of a group has no default class or several. No snapshot of the group is
+	// taken.
+	ReasonNoDefaultGroupSnapshotClass = "NoDefaultGroupSnapshotClass"
+
+	// ReasonGroupSnapshotAPIMissing means that spec.group is set, and the CRDs of
+	// VolumeGroupSnapshots are not installed, or the operator may not list them. Schedules
+	// without spec.group go on. The operator recovers by itself within a minute.
+	ReasonGroupSnapshotAPIMissing = "GroupSnapshotAPIMissing"
+
+	// ReasonGroupIncomplete means that the newest group snapshot is ready, and does not hold
+	// exactly the PVCs that it was taken for, although the driver reported no error.
+	ReasonGroupIncomplete = "GroupIncomplete"
+
+	// ReasonMemberDeleted means that somebody deleted the VolumeSnapshot of one PVC of a group
+	// snapshot. That cannot be revoked: no PVC can be restored from it any more, and the group
+	// snapshot does not count for that PVC.
+	ReasonMemberDeleted = "MemberDeleted"
 
 	// ReasonVolumeLimit means that the PVC has as many snapshots as a VolumeSnapshotClass of its
 	// driver allows (annotation max-per-volume), so that the next one finds no place, or that the

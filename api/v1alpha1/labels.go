@@ -24,11 +24,19 @@ const (
 	LabelClaim = Prefix + "persistentvolumeclaim"
 )
 
+// LabelGroupSnapshot is the name of the VolumeGroupSnapshot that a VolumeSnapshot is a member of,
+// on the members of the group snapshots that a schedule created. Members never carry a map key.
+const LabelGroupSnapshot = Prefix + "group-snapshot"
+
 // Annotations.
 const (
 	// AnnotationScheduledAt is the slot of a VolumeSnapshot: the time at which it was due, in
 	// RFC 3339 and UTC. The controller sets it.
 	AnnotationScheduledAt = Prefix + "scheduled-at"
+
+	// AnnotationClaims is the record of a VolumeGroupSnapshot: the names of the PVCs that were to be
+	// snapshotted, and their UIDs, as JSON. The controller sets it.
+	AnnotationClaims = Prefix + "claims"
 
 	// AnnotationRequestedAt is a request for one more snapshot of each PVC of a SnapshotSchedule
 	// at the given time, in RFC 3339: "2026-01-31T12:00:00Z". For some of its PVCs only, their

@@ -25,6 +25,10 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.snapshotInterval) || !has(self.schedule)",message="snapshotInterval and schedule are both set: set only one, such as snapshotInterval: 6h"
 // +kubebuilder:validation:XValidation:rule="has(self.snapshotInterval) || has(self.schedule)",message="snapshotInterval or schedule is required: set one, such as snapshotInterval: 6h"
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || !has(self.selector) || !has(self.selector.matchExpressions) || size(self.selector.matchExpressions) == 0",message="selector.matchExpressions cannot be set together with group, because the snapshot controller ignores them and would snapshot every PVC: use selector.matchLabels, such as {app: my-app}",fieldPath=".selector.matchExpressions"
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || has(self.group.byLabel) || has(self.selector) && has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0",message="group needs labels that select its PVCs: set selector.matchLabels, such as {app: my-app}, or group.byLabel, such as app.kubernetes.io/instance",fieldPath=".group"
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || !has(self.storageClassNames)",message="storageClassNames cannot be set together with group, because the snapshot controller goes by labels only: remove it, and use selector.matchLabels, such as {app: my-app}",fieldPath=".storageClassNames"
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || !has(self.snapshotTemplate) || !has(self.snapshotTemplate.spec) || !has(self.snapshotTemplate.spec.volumeSnapshotClassName) && !has(self.snapshotTemplate.spec.volumeSnapshotClassNames)",message="the classes of snapshotTemplate.spec cannot be set together with group: set group.volumeGroupSnapshotClassName, such as fast, instead",fieldPath=".snapshotTemplate.spec"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.schedule)",message=`timeZone requires schedule: set schedule, such as "30 2 * * *", or remove timeZone`,fieldPath=".timeZone"
 type SnapshotScheduleSpec struct {
 	// selector is a label selector for the PersistentVolumeClaims (PVCs) to snapshot. The
@@ -144,6 +148,16 @@ type SnapshotScheduleSpec struct {
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
+	// group has the selected PVCs snapshotted together, at one instant, by a
+	// VolumeGroupSnapshot: data and log of a database, or the disks of one virtual machine. It
+	// needs a CSI driver that supports group snapshots. How exact the instant is, the driver
+	// decides. A group is snapshotted as a whole or not at all, and deleted only when retention
+	// would delete it for each of its PVCs. If omitted, each PVC is snapshotted for itself.
+	// Example: {byLabel: app.kubernetes.io/instance}.
+	//
+	// +optional
+	Group *Group `json:"group,omitempty"`
+
 	// snapshotTemplate has labels, annotations and spec fields for the VolumeSnapshots that
 	// the schedule creates. A change affects new snapshots only. If omitted, they have the
 	// operator's own labels and annotations only, and the default VolumeSnapshotClass of each
@@ -169,7 +183,7 @@ type SnapshotScheduleSpec struct {
 // +kubebuilder:printcolumn:name="SCHEDULE",type=string,JSONPath=`.spec['snapshotInterval','schedule']`,description="Interval or cron expression"
 // +kubebuilder:printcolumn:name="TTL",type=string,JSONPath=`.spec.snapshotTTL`,description="Age at which a snapshot expires"
 // +kubebuilder:printcolumn:name="PVCS",type=integer,JSONPath=`.status.inputs.persistentvolumeclaims.total`,description="Number of selected PVCs"
-// +kubebuilder:printcolumn:name="SNAPSHOTS",type=integer,JSONPath=`.status.outputs.volumesnapshots.total`,description="Number of snapshots that the schedule owns"
+// +kubebuilder:printcolumn:name="SNAPSHOTS",type=integer,JSONPath=`.status.outputs['volumegroupsnapshots','volumesnapshots'].total`,description="Number of snapshots, or of group snapshots, that the schedule owns"
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether snapshots are taken as the spec asks"
 // +kubebuilder:printcolumn:name="PROTECTED",type=string,JSONPath=`.status.conditions[?(@.type=="Protected")].status`,description="Whether every PVC can be restored to a recent slot"
 // +kubebuilder:printcolumn:name="RECOVERY POINT",type=date,JSONPath=`.status.oldestRecoveryPointTime`,description="Time since the oldest recovery point: what a failure costs at most"

@@ -165,6 +165,13 @@ type Outputs struct {
 	//
 	// +optional
 	VolumeSnapshots OutputCount `json:"volumesnapshots"`
+
+	// volumegroupsnapshots counts the VolumeGroupSnapshots that the schedule owns, over all
+	// groups. It is absent if spec.group is not set and there are none. Example: {total: 10,
+	// ready: 10}.
+	//
+	// +optional
+	VolumeGroupSnapshots *OutputCount `json:"volumegroupsnapshots,omitempty"`
 }
 
 // OutputCount counts the outputs of one kind.
@@ -194,6 +201,12 @@ type Detached struct {
 	//
 	// +required
 	VolumeSnapshots int32 `json:"volumesnapshots"`
+
+	// volumegroupsnapshots is the number of group snapshots of groups that no longer have a
+	// PVC. Absent if there are none. Example: 5.
+	//
+	// +optional
+	VolumeGroupSnapshots int32 `json:"volumegroupsnapshots,omitempty"`
 }
 
 // Problem is a problem of one PVC, or of the whole schedule.
@@ -205,6 +218,13 @@ type Problem struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	PersistentVolumeClaim string `json:"persistentVolumeClaim,omitempty"`
+
+	// group is the group of PVCs that has the problem: the value of the label spec.group.byLabel,
+	// or the name of the schedule if all its PVCs are one group. Example: shop-db.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Group string `json:"group,omitempty"`
 
 	// reason is a CamelCase word for the kind of problem. Example: CreateFailed.
 	//

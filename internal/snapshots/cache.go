@@ -7,6 +7,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,6 +45,8 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 			},
 			&corev1.PersistentVolumeClaim{}:   {Transform: newClaimInterner().transform},
 			&snapshotv1.VolumeSnapshotClass{}: {Transform: stripClass},
+			&groupv1.VolumeGroupSnapshot{}:    {Label: labels.NewSelector().Add(*tagged), Transform: stripGroup},
+			anyGroupClass:                     {Transform: stripGroupClass},
 			&v1alpha1.SnapshotSchedule{}:      {Transform: stripSchedule},
 		},
 	}

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
@@ -41,17 +43,16 @@ func (c Classes) capacityOf(d driver) (found capacity) {
 	if d == "" {
 		return found
 	}
-	for _, o := range c.All {
-		class := classOf(o)
-		if class == nil || driver(class.Driver) != d || len(class.Annotations) == 0 {
+	for _, class := range c.All {
+		if of, isClass := driverOfClass(class); !isClass || of != d || len(class.GetAnnotations()) == 0 {
 			continue
 		}
 		stricter(&found.inFlight, found.number(class, v1alpha1.AnnotationMaxInFlight))
 		stricter(&found.pending, found.number(class, v1alpha1.AnnotationMaxPending))
 		if before := found.perVolume; stricter(&found.perVolume, found.number(class, v1alpha1.AnnotationMaxPerVolume)) != before {
-			found.perVolumeClass = class.Name
+			found.perVolumeClass = class.GetName()
 		}
-		if text, ok := class.Annotations[v1alpha1.AnnotationMinSpacing]; ok {
+		if text, ok := class.GetAnnotations()[v1alpha1.AnnotationMinSpacing]; ok {
 			spacing, err := schedule.ParseDuration(text)
 			if err != nil {
 				found.refuse(class, v1alpha1.AnnotationMinSpacing, "a duration such as 10m")
@@ -60,6 +61,17 @@ func (c Classes) capacityOf(d driver) (found capacity) {
 		}
 	}
 	return found
+}
+
+// driverOfClass returns the driver of a VolumeSnapshotClass, or of a VolumeGroupSnapshotClass.
+func driverOfClass(o client.Object) (d driver, isClass bool) {
+	switch class := o.(type) {
+	case *snapshotv1.VolumeSnapshotClass:
+		return driver(class.Driver), true
+	case *groupv1.VolumeGroupSnapshotClass:
+		return driver(class.Driver), true
+	}
+	return "", false
 }
 
 // stricter sets a limit to another one if that is stricter, and returns it. Zero is none.
@@ -71,8 +83,8 @@ func stricter(limit *int, other int) int {
 }
 
 // number returns the value of an annotation; zero if it is missing or malformed.
-func (c *capacity) number(class *snapshotv1.VolumeSnapshotClass, annotation string) int {
-	text, ok := class.Annotations[annotation]
+func (c *capacity) number(class client.Object, annotation string) int {
+	text, ok := class.GetAnnotations()[annotation]
 	if !ok {
 		return 0
 	}
@@ -85,9 +97,13 @@ func (c *capacity) number(class *snapshotv1.VolumeSnapshotClass, annotation stri
 }
 
 // refuse says that an annotation is malformed: of several the one that comes first by name.
-func (c *capacity) refuse(class *snapshotv1.VolumeSnapshotClass, annotation, want string) {
-	message := fmt.Sprintf("annotation %s of VolumeSnapshotClass %s is %s, which is not %s; it is ignored",
-		annotation, class.Name, strconv.Quote(report.Text(class.Annotations[annotation], maxAnnotation)), want)
+func (c *capacity) refuse(class client.Object, annotation, want string) {
+	kind := "VolumeSnapshotClass"
+	if _, isGroup := class.(*groupv1.VolumeGroupSnapshotClass); isGroup {
+		kind = "VolumeGroupSnapshotClass"
+	}
+	message := fmt.Sprintf("annotation %s of %s %s is %s, which is not %s; it is ignored",
+		annotation, kind, class.GetName(), strconv.Quote(report.Text(class.GetAnnotations()[annotation], maxAnnotation)), want)
 	if c.invalid == "" || message < c.invalid {
 		c.invalid = message
 	}
@@ -108,9 +124,18 @@ func (c *capacity) problem() *Problem {
 type volume struct {
 	capacity capacity
 	// snapshots are those that the storage has of it, by our labels, over all schedules, but
-	// for imported ones, and terminating those of them that are being deleted.
-	snapshots   []*snapshotv1.VolumeSnapshot
+	// for imported ones, group snapshots included, and terminating those of them that are being deleted.
+	snapshots   []client.Object
 	terminating []string
+}
+
+// volumesOf returns the volumes of the PVCs of a group.
+func volumesOf(of *subject, c capacity, seen mapcontroller.Observation) []volume {
+	all := make([]volume, len(of.claims))
+	for i, claim := range of.claims {
+		all[i] = volumeOf(claim, c, seen)
+	}
+	return all
 }
 
 // volumeOf returns the volume of a PVC with all its snapshots, among which the outputs may be.
@@ -121,19 +146,28 @@ func volumeOf(claim *corev1.PersistentVolumeClaim, c capacity, seen mapcontrolle
 	}
 	known := sets.New[string]()
 	for _, o := range slices.Concat(seen.Outputs, seen.Related) {
-		s, ok := o.(*snapshotv1.VolumeSnapshot)
-		if !ok || s.Namespace != claim.Namespace || claimName(s) != claim.Name ||
-			s.Labels[v1alpha1.LabelMapKey] != string(claim.UID) || known.Has(s.Name) {
+		if o.GetNamespace() != claim.Namespace || !isOf(o, claim) || known.Has(o.GetName()) {
 			continue
 		}
-		known.Insert(s.Name)
-		v.snapshots = append(v.snapshots, s)
-		if s.DeletionTimestamp != nil {
-			v.terminating = append(v.terminating, s.Name)
+		known.Insert(o.GetName())
+		v.snapshots = append(v.snapshots, o)
+		if o.GetDeletionTimestamp() != nil {
+			v.terminating = append(v.terminating, o.GetName())
 		}
 	}
 	slices.Sort(v.terminating)
 	return v
+}
+
+// isOf returns whether a snapshot, or a group snapshot, is of a PVC.
+func isOf(o client.Object, claim *corev1.PersistentVolumeClaim) bool {
+	switch o.(type) {
+	case *snapshotv1.VolumeSnapshot:
+		return claimName(o) == claim.Name && o.GetLabels()[v1alpha1.LabelMapKey] == string(claim.UID)
+	case *groupv1.VolumeGroupSnapshot:
+		return isGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) && claimsOf(o)[claim.Name] == claim.UID
+	}
+	return false
 }
 
 // full returns whether a volume has no place for a snapshot.
@@ -142,11 +176,11 @@ func (v *volume) full() bool {
 }
 
 // limits returns a volume as limits see it.
-func (v *volume) limits() limits.Volume {
-	l := limits.Volume{Max: v.capacity.perVolume, Spacing: v.capacity.spacing}
+func (v *volume) limits(name string) limits.Volume {
+	l := limits.Volume{Name: name, Max: v.capacity.perVolume, Spacing: v.capacity.spacing}
 	for _, s := range v.snapshots {
-		l.Snapshots = append(l.Snapshots, s.Name)
-		if created := s.CreationTimestamp.Add(time.Second); created.After(l.Newest) { // it is truncated to a second
+		l.Snapshots = append(l.Snapshots, s.GetName())
+		if created := s.GetCreationTimestamp().Add(time.Second); created.After(l.Newest) { // it is truncated to a second
 			l.Newest = created
 		}
 	}

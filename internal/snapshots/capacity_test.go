@@ -10,6 +10,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -265,6 +266,7 @@ func TestJudgeOfAFullVolume(t *testing.T) {
 	scheme := k8sruntime.NewScheme()
 	must(t, v1alpha1.AddToScheme(scheme))
 	must(t, snapshotv1.AddToScheme(scheme))
+	must(t, groupv1.AddToScheme(scheme))
 	must(t, corev1.AddToScheme(scheme))
 	for allowed, wantCreate := range map[string]bool{"2": false, "3": true} {
 		s := every("6h").ttl("6h")
@@ -272,7 +274,9 @@ func TestJudgeOfAFullVolume(t *testing.T) {
 		judge, err := NewJudge(scheme, s.SnapshotSchedule, Classes{Known: true, All: found})
 		must(t, err)
 		all := series{ready(8 * time.Hour).by(s), ready(2 * time.Hour).under("other")}
-		d := judge.Judge(noon, "data-uid", claim("data").of(testDriver).PersistentVolumeClaim, all.objects(), nil)
+		d := judge.Judge(noon, Series{
+			MapKey: "data-uid", Claims: []*corev1.PersistentVolumeClaim{claim("data").of(testDriver).PersistentVolumeClaim}, Snapshots: all.objects(),
+		})
 		if got := len(d.Create) > 0; got != wantCreate {
 			t.Errorf("of %s: creates %v", allowed, d.Create)
 		}

@@ -17,22 +17,22 @@ import (
 // the schedule's own has it only if somebody changed or made it: what the name is computed
 // from is in its labels, its annotation and its source.
 func collisionMessage(want client.Object, err error) string {
-	name, collision := want.GetName(), (*mapcontroller.CollisionError)(nil)
+	noun, name, collision := nounOf(want), want.GetName(), (*mapcontroller.CollisionError)(nil)
 	if !errors.As(err, &collision) || !collision.Owned {
-		return fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete it, or keep it under another name", name)
+		return fmt.Sprintf("%s %s exists and is not this schedule's; delete it, or keep it under another name", noun, name)
 	}
 	have, key := collision.Existing, want.GetLabels()[v1alpha1.LabelMapKey]
 	switch {
 	case have.GetDeletionTimestamp() != nil:
-		return fmt.Sprintf("VolumeSnapshot %s is this schedule's, was changed, and is being deleted; the slot is taken once it is gone", name)
+		return fmt.Sprintf("%s %s is this schedule's, was changed, and is being deleted; the slot is taken once it is gone", noun, name)
 	case have.GetLabels()[v1alpha1.LabelMapKey] != key:
-		return fmt.Sprintf("VolumeSnapshot %s is this schedule's, but its label %s was changed; set it to %s again, or delete the VolumeSnapshot",
-			name, v1alpha1.LabelMapKey, key)
+		return fmt.Sprintf("%s %s is this schedule's, but its label %s was changed; set it to %s again, or delete the %s",
+			noun, name, v1alpha1.LabelMapKey, key, noun)
 	case claimName(have) != claimName(want):
-		return fmt.Sprintf("VolumeSnapshot %s is this schedule's, but it is not one of PersistentVolumeClaim %s; delete it",
-			name, claimName(want))
+		return fmt.Sprintf("%s %s is this schedule's, but it is not one of PersistentVolumeClaim %s; delete it",
+			noun, name, claimName(want))
 	}
 	const slot = v1alpha1.AnnotationScheduledAt
-	return fmt.Sprintf("VolumeSnapshot %s is this schedule's, but its annotation %s was changed, so the slot is due again; "+
-		"set it to %s again, or delete the VolumeSnapshot", name, slot, want.GetAnnotations()[slot])
+	return fmt.Sprintf("%s %s is this schedule's, but its annotation %s was changed, so the slot is due again; "+
+		"set it to %s again, or delete the %s", noun, name, slot, want.GetAnnotations()[slot], noun)
 }

@@ -14,7 +14,9 @@
 //	status.go       the schedule's status
 //	protection.go   whether PVCs can be restored to a recent slot
 //	unprotected.go  counts the PVCs that no schedule protects
-//	map.go          Map and Tombstone
+//	mapping.go      which decision is made about a key
+//	groupmap.go     Map and Tombstone of groups
+//	map.go          Map and Tombstone of PVCs
 //	inflight.go     creates wait until their storage driver has room
 //	capacity.go     what the storage of a driver, and of a PVC, can take
 //	readiness.go    how long snapshots take to become ready
@@ -25,6 +27,10 @@
 //	request.go      the problem of a malformed request; api/v1alpha1 parses requests
 //	edits.go        deletes wait for editDelay after an edit, and for an hour after an adoption
 //	origin.go       who has a say about a schedule: its ClusterSnapshotSchedule
+//	groupseries.go  group snapshots as decisions see them, with their members
+//	groupclass.go   by which VolumeGroupSnapshotClass a group can be snapshotted
+//	group.go        the VolumeGroupSnapshot that is created; which PVCs are a group
+//	subject.go      what one snapshot is taken of: a PVC, or a group of them
 //	program.go      a compiled schedule, and which PVCs it selects
 //	compile.go      a spec, compiled
 //	snapshot.go     the VolumeSnapshot that is created, and its name
@@ -35,6 +41,7 @@
 //	strip.go        which fields the cache keeps
 //	driver.go       the storage driver of a PVC
 //	problem.go      something wrong with a PVC, and how bad it is
+//	record.go       the record of a group snapshot, and the map keys of groups
 //	owner.go        which VolumeSnapshots are a schedule's; members of groups
 //	series.go       VolumeSnapshots as decisions see them
 //	restores.go     the PVCs that are being restored from snapshots

@@ -39,7 +39,11 @@ func (d failedDrill) String() string { return d.at.Format(time.RFC3339Nano) + " 
 func (d failedDrill) words() string { return cmp.Or(d.reason, "it gives no reason") }
 
 // DrillWords says how the last drill of a snapshot ended; empty if there was none.
-func DrillWords(v *snapshotv1.VolumeSnapshot, now time.Time) string {
+func DrillWords(o client.Object, now time.Time) string {
+	v, ok := o.(*snapshotv1.VolumeSnapshot)
+	if !ok {
+		return "" // the members of a group have drills
+	}
 	s := snapshotOf(v)
 	switch at, verified := s.Drill(now); {
 	case at.IsZero():

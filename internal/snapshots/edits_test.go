@@ -11,6 +11,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -363,6 +364,7 @@ func TestJudgeDelays(t *testing.T) {
 	scheme := runtime.NewScheme()
 	must(t, clientgoscheme.AddToScheme(scheme))
 	must(t, snapshotv1.AddToScheme(scheme))
+	must(t, groupv1.AddToScheme(scheme))
 	must(t, v1alpha1.AddToScheme(scheme))
 	for name, tc := range map[string]struct {
 		schedule scheduleBuilder

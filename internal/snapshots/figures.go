@@ -31,8 +31,11 @@ func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	}
 	f.Known = true
 	f.Claims, f.Failing, f.Skipped = int(status.Inputs.PersistentVolumeClaims.Total), sum.Failing, sum.Skipped
-	f.Pending, f.Failed, f.Detached = sum.Pending, sum.Failed, int(status.Detached.VolumeSnapshots)
+	f.Pending, f.Failed, f.Detached = sum.Pending, sum.Failed, int(status.Detached.VolumeSnapshots+status.Detached.VolumeGroupSnapshots)
 	f.ReadySnapshots = int(status.Outputs.VolumeSnapshots.Total) - f.Pending - f.Failed - f.Detached
+	if groups := status.Outputs.VolumeGroupSnapshots; groups != nil {
+		f.ReadySnapshots += int(groups.Total)
+	}
 	f.RecoveryPoint, f.Verified, f.NextSlot = sum.RecoveryPoint, sum.Verified, timeIn(status.NextSnapshotTime)
 	f.Interval = intervalOf(spec.rule, now)
 	f.Suspended, f.ClusterSchedule = s.Spec.Suspend, s.Labels[v1alpha1.LabelClusterSchedule]

@@ -6,11 +6,13 @@ package snapshots
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,6 +51,7 @@ func newInFlight(o Options, size int) *inFlight {
 		classesKnown: len(o.Namespaces) == 0, // else Roles must suffice
 		controller: mapcontroller.Access{
 			Enqueue: func(mapcontroller.Request, time.Duration) {}, Outputs: func(mapcontroller.Request) []client.Object { return nil },
+			Inputs: func(mapcontroller.Request) []string { return nil }, MadeFrom: func(string, string) []client.Object { return nil },
 		},
 	}
 }
@@ -72,21 +75,28 @@ func (f *inFlight) mayCreate(req mapcontroller.Request, create []mapcontroller.D
 		f.with(func(now time.Time) []limits.Wake { return f.limits.Leave(now, limits.Request(req)) })
 		return ""
 	}
-	want := create[0] // a PVC never lacks more than one
+	want := create[0] // a PVC, or a group, never lacks more than one
+	var claims []*corev1.PersistentVolumeClaim
 	storage := f.classes().capacityOf(driver(want.Limit))
 	c := limits.Create{
 		Request: limits.Request(req), Since: want.Since,
 		Sizes: limits.Sizes{InFlight: cmp.Or(storage.inFlight, f.size), Pending: storage.pending},
 		Snapshot: limits.Snapshot{
 			Namespace: req.Parent.Namespace, Name: want.Object.GetName(), Schedule: req.Parent.Name, Limit: want.Limit,
-			Volume: req.MapKey, ReadyDeadline: f.readyDeadline(f.schedule(req.Parent)),
+			ReadyDeadline: f.readyDeadline(f.schedule(req.Parent)),
 		},
+	}
+	for name, uid := range recordedClaims(want.Object, req.MapKey) {
+		c.Snapshot.Volumes = append(c.Snapshot.Volumes, string(uid))
+		if claim := f.claim(req.Parent.Namespace, name); claim != nil {
+			claims = append(claims, claim)
+		}
 	}
 	f.with(func(now time.Time) (wake []limits.Wake) {
 		// What was created before is known to the limits or in the cache, which is read only now.
-		if claim := f.claim(req.Parent.Namespace, claimName(want.Object)); claim != nil {
-			seen := volumeOf(claim, storage, mapcontroller.Observation{Outputs: f.ofVolume(storage, req)})
-			c.Volume = seen.limits()
+		for _, claim := range claims {
+			seen := volumeOf(claim, storage, mapcontroller.Observation{Outputs: f.ofVolume(storage, req.Parent.Namespace, string(claim.UID))})
+			c.Volumes = append(c.Volumes, seen.limits(string(claim.UID)))
 		}
 		var reason limits.Reason
 		reason, wake = f.limits.MayCreate(now, c)
@@ -96,12 +106,22 @@ func (f *inFlight) mayCreate(req mapcontroller.Request, create []mapcontroller.D
 	return why
 }
 
+// recordedClaims returns the names and UIDs of the PVCs that a snapshot with a map key is of.
+func recordedClaims(o client.Object, mapKey string) map[string]types.UID {
+	if record := claimsOf(o); record != nil {
+		return record
+	}
+	return map[string]types.UID{claimName(o): types.UID(mapKey)}
+}
+
 // The examples of the kinds that are looked up.
 var (
-	anyClaim    = &corev1.PersistentVolumeClaim{}
-	anySchedule = &v1alpha1.SnapshotSchedule{}
-	anySnapshot = &snapshotv1.VolumeSnapshot{}
-	anyClass    = &snapshotv1.VolumeSnapshotClass{}
+	anyGroup      = &groupv1.VolumeGroupSnapshot{}
+	anyGroupClass = &groupv1.VolumeGroupSnapshotClass{}
+	anyClaim      = &corev1.PersistentVolumeClaim{}
+	anySchedule   = &v1alpha1.SnapshotSchedule{}
+	anySnapshot   = &snapshotv1.VolumeSnapshot{}
+	anyClass      = &snapshotv1.VolumeSnapshotClass{}
 )
 
 func (f *inFlight) schedule(name types.NamespacedName) *v1alpha1.SnapshotSchedule {
@@ -114,28 +134,33 @@ func (f *inFlight) claim(namespace, name string) *corev1.PersistentVolumeClaim {
 	return c
 }
 
-// ofVolume returns the snapshots of a key, of all schedules, if it matters how many there are.
-func (f *inFlight) ofVolume(storage capacity, req mapcontroller.Request) (all []client.Object) {
+// ofVolume returns the snapshots of the PVC of a UID, of all schedules, if it matters how many there are.
+func (f *inFlight) ofVolume(storage capacity, namespace, uid string) (all []client.Object) {
 	if storage.perVolume == 0 && storage.spacing == 0 {
 		return nil
 	}
-	for _, s := range f.stores.List(anySchedule, req.Parent.Namespace) {
-		all = append(all, f.controller.Outputs(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: req.MapKey})...)
+	for _, s := range f.stores.List(anySchedule, namespace) {
+		all = append(all, f.controller.Outputs(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: uid})...)
 	}
-	return all
+	return append(all, f.controller.MadeFrom(namespace, uid)...)
 }
 
-// related returns the snapshots of a key of all schedules, for its decisions.
-func (f *inFlight) related(req mapcontroller.Request) []client.Object {
-	if !f.classesKnown {
+// related returns the snapshots of the PVCs of a key, of all schedules, for its decisions.
+func (f *inFlight) related(req mapcontroller.Request) (all []client.Object) {
+	if !f.classesKnown || !slices.ContainsFunc(f.allClasses(), func(o client.Object) bool {
+		_, limited := o.GetAnnotations()[v1alpha1.AnnotationMaxPerVolume]
+		return limited
+	}) {
 		return nil
 	}
-	for _, o := range f.stores.List(anyClass, "") {
-		if _, limited := o.GetAnnotations()[v1alpha1.AnnotationMaxPerVolume]; limited {
-			return f.ofVolume(capacity{perVolume: 1}, req)
-		}
+	uids := []string{req.MapKey}
+	if isGroupKey(req.MapKey) {
+		uids = f.controller.Inputs(req)
 	}
-	return nil
+	for _, uid := range uids {
+		all = append(all, f.ofVolume(capacity{perVolume: 1}, req.Parent.Namespace, uid)...)
+	}
+	return all
 }
 
 func (f *inFlight) readyDeadline(s *v1alpha1.SnapshotSchedule) time.Duration {
@@ -149,10 +174,10 @@ func (f *inFlight) readyDeadline(s *v1alpha1.SnapshotSchedule) time.Duration {
 
 // onChange is called for each event of a snapshot.
 func (f *inFlight) onChange(parent types.NamespacedName, before, after client.Object) {
-	if v, ok := after.(*snapshotv1.VolumeSnapshot); ok {
-		series := f.controller.Outputs(mapcontroller.Request{Parent: parent, MapKey: v.Labels[v1alpha1.LabelMapKey]})
-		if !readyToUse(v) {
-			f.count(parent, v, series)
+	if _, known := snapshotFrom(after); known {
+		series := f.controller.Outputs(mapcontroller.Request{Parent: parent, MapKey: after.GetLabels()[v1alpha1.LabelMapKey]})
+		if !readyToUse(after) {
+			f.count(parent, after, series)
 			return
 		}
 		if before == nil || !readyToUse(before) {
@@ -165,8 +190,10 @@ func (f *inFlight) onChange(parent types.NamespacedName, before, after client.Ob
 	}
 	f.with(func(now time.Time) []limits.Wake {
 		wake := f.limits.Remove(now, gone.GetNamespace(), gone.GetName())
-		if after == nil {
-			wake = append(wake, f.limits.VolumeChanged(now, gone.GetLabels()[v1alpha1.LabelMapKey])...)
+		for _, uid := range recordedClaims(gone, gone.GetLabels()[v1alpha1.LabelMapKey]) {
+			if after == nil {
+				wake = append(wake, f.limits.VolumeChanged(now, string(uid))...)
+			}
 		}
 		return wake
 	})
@@ -176,30 +203,30 @@ func (f *inFlight) onChange(parent types.NamespacedName, before, after client.Ob
 func (f *inFlight) recount(parent types.NamespacedName, series []client.Object) {
 	for _, o := range series {
 		// Of what lost its map key, only the metadata is known.
-		if v, ok := o.(*snapshotv1.VolumeSnapshot); ok && !readyToUse(v) {
-			f.count(parent, v, series)
+		if _, known := snapshotFrom(o); known && !readyToUse(o) {
+			f.count(parent, o, series)
 		}
 	}
 }
 
 // count reports whether a snapshot that is not ready counts, among those of its series.
-func (f *inFlight) count(parent types.NamespacedName, v *snapshotv1.VolumeSnapshot, series []client.Object) {
-	s, counts := f.made(parent, v)
+func (f *inFlight) count(parent types.NamespacedName, o client.Object, series []client.Object) {
+	s, counts := f.made(parent, o)
 	f.with(func(now time.Time) []limits.Wake {
-		at := stageOf(v, s.ReadyDeadline)
-		if counts && followed(v, series, now) {
+		at := stageOf(o, s.ReadyDeadline)
+		if counts && followed(o, series, now) {
 			at.Fails = now // it is pending no more, and in flight all the same
 		}
 		if over := !at.Fails.IsZero() && !now.Before(at.Fails); !counts || over && !at.Uncut {
-			return f.limits.Remove(now, v.Namespace, v.Name)
+			return f.limits.Remove(now, o.GetNamespace(), o.GetName())
 		}
 		return f.limits.Seen(now, s, at)
 	})
 }
 
 // stageOf returns how far a snapshot has come that is not ready.
-func stageOf(v *snapshotv1.VolumeSnapshot, deadline time.Duration) limits.Stage {
-	s := snapshotOf(v)
+func stageOf(o client.Object, deadline time.Duration) limits.Stage {
+	s, _ := snapshotFrom(o)
 	at := limits.Stage{Created: s.Created, Uncut: s.Uncut() && !s.Deleting}
 	if s.Uncut() || s.HasError {
 		at.Fails = s.Created.Add(deadline)
@@ -208,50 +235,82 @@ func stageOf(v *snapshotv1.VolumeSnapshot, deadline time.Duration) limits.Stage 
 }
 
 // followed returns whether a newer snapshot of a series is ready.
-func followed(v *snapshotv1.VolumeSnapshot, series []client.Object, now time.Time) bool {
-	at := snapshotOf(v)
-	for _, o := range series {
-		if w, ok := o.(*snapshotv1.VolumeSnapshot); ok && readyToUse(w) && w.DeletionTimestamp == nil {
-			if ready := snapshotOf(w); positionOf(&ready, now).compare(positionOf(&at, now)) > 0 {
-				return true
-			}
+func followed(o client.Object, series []client.Object, now time.Time) bool {
+	at, _ := snapshotFrom(o)
+	for _, other := range series {
+		if ready, known := snapshotFrom(other); known && ready.ReadyToUse && !ready.Deleting &&
+			positionOf(&ready, now).compare(positionOf(&at, now)) > 0 {
+			return true
 		}
 	}
 	return false
 }
 
 // made returns what the limits need to know of a snapshot; not ok unless the operator made
-// it: of a schedule and a PVC that exist, and under the name that it computes. Whoever may
+// it: of a schedule and PVCs that exist, and under the name that it computes. Whoever may
 // create snapshots can put our labels on them.
-func (f *inFlight) made(parent types.NamespacedName, v *snapshotv1.VolumeSnapshot) (s limits.Snapshot, ok bool) {
-	owner, claim, classes := f.schedule(parent), f.claim(v.Namespace, claimName(v)), f.classes()
+func (f *inFlight) made(parent types.NamespacedName, o client.Object) (s limits.Snapshot, ok bool) {
+	owner := f.schedule(parent)
+	if owner == nil || !Ownership.Owns(owner, o) {
+		return s, false
+	}
+	s = limits.Snapshot{Namespace: o.GetNamespace(), Name: o.GetName(), Schedule: owner.Name, ReadyDeadline: f.readyDeadline(owner)}
+	if v, isGroup := o.(*groupv1.VolumeGroupSnapshot); isGroup {
+		return s, f.madeGroup(owner, v, &s)
+	}
+	v := o.(*snapshotv1.VolumeSnapshot)
+	claim, classes := f.claim(v.Namespace, claimName(v)), f.classes()
 	gone := claim == nil && !isUncut(v)
 	if gone { // the storage goes on with what it has cut
 		claim = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: claimName(v), UID: types.UID(v.Labels[v1alpha1.LabelMapKey])}}
 	}
-	if owner == nil || claim == nil || !Ownership.Owns(owner, v) || string(claim.UID) != v.Labels[v1alpha1.LabelMapKey] ||
+	if claim == nil || string(claim.UID) != v.Labels[v1alpha1.LabelMapKey] ||
 		v.Name != snapshotName(owner.UID, claim.UID, claim.Name, scheduledAt(v)) {
 		return s, false
 	}
-	s = limits.Snapshot{
-		Namespace: v.Namespace, Name: v.Name, Schedule: owner.Name, Volume: string(claim.UID), ReadyDeadline: f.readyDeadline(owner),
-		Limit: string(classes.limitedBy(claim, &owner.Spec.SnapshotTemplate.Spec, v.Spec.VolumeSnapshotClassName)),
-	}
+	s.Volumes = []string{string(claim.UID)}
+	s.Limit = string(classes.limitedBy(claim, &owner.Spec.SnapshotTemplate.Spec, v.Spec.VolumeSnapshotClassName))
 	if class := classes.find(ptr.Deref(v.Spec.VolumeSnapshotClassName, "")); gone && class != nil {
 		s.Limit = string(driverNamed(class.Driver))
 	}
 	return s, true
 }
 
+// madeGroup says of which PVCs and which driver a group snapshot is, as far as they exist.
+func (f *inFlight) madeGroup(owner *v1alpha1.SnapshotSchedule, v *groupv1.VolumeGroupSnapshot, s *limits.Snapshot) (ok bool) {
+	key := v.Labels[v1alpha1.LabelMapKey]
+	if !isGroupKey(key) || v.Name != groupName(owner, key, slotOf(v)) {
+		return false
+	}
+	var of subject
+	for name, uid := range claimsOf(v) {
+		if claim := f.claim(v.Namespace, name); claim != nil && claim.UID == uid {
+			of.claims, s.Volumes = append(of.claims, claim), append(s.Volumes, string(uid))
+		}
+	}
+	_, limit, _ := f.classes().forGroup(&of, v.Spec.VolumeGroupSnapshotClassName)
+	s.Limit = string(limit)
+	return len(of.claims) > 0
+}
+
 func (f *inFlight) classes() Classes {
 	if !f.classesKnown {
 		return Classes{}
 	}
-	return Classes{Known: true, All: f.stores.List(anyClass, "")}
+	return Classes{Known: true, All: f.allClasses()}
+}
+
+// allClasses returns the VolumeSnapshotClasses and the VolumeGroupSnapshotClasses.
+func (f *inFlight) allClasses() []client.Object {
+	return append(f.stores.List(anyClass, ""), f.stores.List(anyGroupClass, "")...)
 }
 
 // retained returns whether the data of a deleted snapshot stays in the storage.
 func (f *inFlight) retained(o client.Object) bool {
+	if g, isGroup := o.(*groupv1.VolumeGroupSnapshot); isGroup {
+		s := snapshotOfGroup(g)
+		return !s.Uncut() && g.Spec.VolumeGroupSnapshotClassName != nil && f.classes().retainsGroups(g.Spec.VolumeGroupSnapshotClassName, "")
+	}
 	v, ok := o.(*snapshotv1.VolumeSnapshot)
 	return ok && !isUncut(v) && v.Spec.VolumeSnapshotClassName != nil && f.classes().retains(v.Spec.VolumeSnapshotClassName, "")
 }
@@ -274,8 +333,8 @@ func (f *inFlight) tried(namespace string, outcome mapcontroller.Outcome) {
 // counts returns the counts by label.
 func (f *inFlight) counts() map[string]limits.Count {
 	byLabel := map[string]limits.Count{metrics.OtherDrivers: {}}
-	for _, o := range f.stores.List(anyClass, "") {
-		if d := driverNamed(classOf(o).Driver); d != "" {
+	for _, o := range f.allClasses() {
+		if d, _ := driverOfClass(o); driverNamed(string(d)) != "" {
 			byLabel[string(d)] = limits.Count{}
 		}
 	}
@@ -300,8 +359,10 @@ func (f *inFlight) forget(parent types.NamespacedName) {
 		return f.limits.ParentDeleted(now, parent)
 	})
 	for _, name := range names {
-		if v, ok := f.stores.Get(anySnapshot, client.ObjectKey{Namespace: parent.Namespace, Name: name}).(*snapshotv1.VolumeSnapshot); ok {
-			f.count(parent, v, []client.Object{v})
+		for _, kind := range [...]client.Object{anySnapshot, anyGroup} {
+			if o := f.stores.Get(kind, client.ObjectKey{Namespace: parent.Namespace, Name: name}); o != nil {
+				f.count(parent, o, []client.Object{o})
+			}
 		}
 	}
 }

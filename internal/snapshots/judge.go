@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -31,6 +32,38 @@ type Judge struct {
 	// last is what retention decided last.
 	last Judgment
 }
+
+// Series is what a Judge decides about: the snapshots of a PVC under a schedule, or the group
+// snapshots of a group of PVCs.
+type Series struct {
+	MapKey string
+	// Claims are the PVCs that exist: that of the key, or those of the group and of its group
+	// snapshots.
+	Claims []*corev1.PersistentVolumeClaim
+	// Snapshots may include those of other owners. Members are the labeled members of group
+	// snapshots.
+	Snapshots, Members []client.Object
+	// Restores are the PVCs that are being restored from snapshots of the schedule's
+	// namespace, as Restores returns them.
+	Restores []client.Object
+}
+
+// IsGroup returns whether it is of a group.
+func (s *Series) IsGroup() bool { return isGroupKey(s.MapKey) }
+
+// Part is what is known of a PVC of a group.
+type Part struct {
+	Claim string
+	// Snapshots are the group snapshots that hold it, as a series of its own.
+	Snapshots []retention.Snapshot
+	// RecoveryPoint is the time to which it can be restored.
+	RecoveryPoint time.Time
+	Drills        Drills
+	protection    protection
+}
+
+// Stale is that of a Judgment.
+func (p *Part) Stale() bool { return p.protection == protectionOld }
 
 // Judgment is what the operator would do in one pass over a series, and why.
 type Judgment struct {
@@ -54,6 +87,9 @@ type Judgment struct {
 	// RecoveryPoint is the time to which a selected PVC can be restored.
 	RecoveryPoint time.Time
 	protection    protection
+	// Group is the name of a group, and Parts are its selected PVCs; empty for a PVC.
+	Group string
+	Parts []Part
 	// Problems are those that the snapshots show; failed writes are in the
 	// schedule's status only.
 	Problems []Problem
@@ -67,6 +103,10 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 	if !classes.Known {
 		s = s.DeepCopy()
 		s.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassNames = nil
+	}
+	if s.Spec.Group != nil && s.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
+		s = s.DeepCopy()
+		controllerutil.AddFinalizer(s, v1alpha1.FinalizerRelease) // as the operator does first
 	}
 	p, err := newProgram(s, classes.Known)
 	if err != nil {
@@ -88,9 +128,12 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 
 // Selects returns whether a PVC is an input of the schedule.
 func (j *Judge) Selects(claim *corev1.PersistentVolumeClaim) bool {
-	selected, _ := j.planner.Partition(claim)
+	selected, _ := j.planner.Partition(j.planner.Key(claim), claim)
 	return len(selected) > 0
 }
+
+// Key returns the map key of a PVC that is selected.
+func (j *Judge) Key(claim *corev1.PersistentVolumeClaim) string { return j.planner.Key(claim) }
 
 // ReadyDeadline is the spec's, or its default.
 func (j *Judge) ReadyDeadline() time.Duration { return j.program.spec.retention.ReadyDeadline }
@@ -118,21 +161,27 @@ func (j *Judge) Confirmation(reason string) string {
 		v1alpha1.AnnotationConfirmGeneration, s.Name)
 }
 
-// Judge decides about a series. The PVC is nil if it is gone. Snapshots may
-// include those of other owners. Restores are the PVCs that are being restored
-// from snapshots of the schedule's namespace, as Restores returns them.
-func (j *Judge) Judge(
-	now time.Time, mapKey string, claim *corev1.PersistentVolumeClaim, snapshots, restores []client.Object,
-) Judgment {
-	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: snapshots, Related: slices.Concat(j.related(restores), snapshots)}
-	if claim != nil {
-		seen.Selected, seen.Unselected = j.planner.Partition(claim)
-	}
+// Judge decides about a series.
+func (j *Judge) Judge(now time.Time, of Series) Judgment {
+	seen := j.observe(now, of)
+	seen.Related = slices.Concat(seen.Related, of.Snapshots)
 	j.last = Judgment{}
 	built := j.planner.Plan(seen)
 	j.last.Adopt, j.last.Release, j.last.Create = built.Adopt, built.Release, objects(built.Create)
 	j.last.Delete, j.last.Next = built.Delete, built.Next
-	return j.complete(claim, now, built.Key.Status)
+	return j.complete(seen, built.Key.Status)
+}
+
+// observe returns what the operator would see of a series.
+func (j *Judge) observe(now time.Time, of Series) mapcontroller.Observation {
+	seen := mapcontroller.Observation{
+		Now: now, MapKey: of.MapKey, Outputs: of.Snapshots, Children: of.Members, Related: j.related(of.Restores),
+	}
+	for _, claim := range of.Claims {
+		selected, unselected := j.planner.Partition(of.MapKey, claim)
+		seen.Selected, seen.Unselected = append(seen.Selected, selected...), append(seen.Unselected, unselected...)
+	}
+	return seen
 }
 
 func (j *Judge) related(restores []client.Object) []client.Object {
@@ -145,13 +194,8 @@ func (j *Judge) related(restores []client.Object) []client.Object {
 // Again decides about a series whose outputs are known to be the schedule's own,
 // the oldest first, as after a Judge. It does not complete Create with labels and
 // owner. It takes half the time, which counts in a simulation.
-func (j *Judge) Again(
-	now time.Time, mapKey string, claim *corev1.PersistentVolumeClaim, outputs, restores []client.Object,
-) Judgment {
-	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: outputs, Related: j.related(restores)}
-	if claim != nil {
-		seen.Selected, seen.Unselected = j.planner.Partition(claim)
-	}
+func (j *Judge) Again(now time.Time, of Series) Judgment {
+	seen := j.observe(now, of)
 	j.last = Judgment{}
 	decide := j.functions.Tombstone
 	if len(seen.Selected) > 0 {
@@ -159,7 +203,7 @@ func (j *Judge) Again(
 	}
 	d := decide(seen)
 	j.last.Create, j.last.Delete, j.last.Next = objects(d.Ensure), d.Delete, d.Next
-	return j.complete(claim, now, d.Status)
+	return j.complete(seen, d.Status)
 }
 
 func objects(desired []mapcontroller.Desired) (all []client.Object) {
@@ -169,7 +213,7 @@ func objects(desired []mapcontroller.Desired) (all []client.Object) {
 	return all
 }
 
-func (j *Judge) complete(claim *corev1.PersistentVolumeClaim, now time.Time, status any) Judgment {
+func (j *Judge) complete(seen mapcontroller.Observation, status any) Judgment {
 	result := j.last
 	if status, ok := status.(*keyStatus); ok {
 		result.SkipReason, result.Problems, result.RecoveryPoint = status.SkipReason, status.Problems, status.RecoveryPoint
@@ -181,14 +225,37 @@ func (j *Judge) complete(claim *corev1.PersistentVolumeClaim, now time.Time, sta
 		}
 		result.protection = status.protection
 	}
-	if result.Series.Claim == retention.Selected && claim != nil {
-		result.Slots = j.slots(claim, now)
+	if result.Series.Claim != retention.Selected || len(seen.Selected) == 0 {
+		return result
+	}
+	of := j.subject(seen)
+	result.Slots = j.program.slots(&of, j.program.origin(j.origin), seen.Now)
+	if of.group != "" {
+		result.addParts(&of, status, seen)
 	}
 	return result
 }
 
-func (j *Judge) slots(claim *corev1.PersistentVolumeClaim, now time.Time) schedule.Slots {
-	return j.program.slots(claim, j.program.origin(j.origin), anchorOf(j.program.schedule, claim), now)
+// subject returns what is selected.
+func (j *Judge) subject(seen mapcontroller.Observation) subject {
+	if isGroupKey(seen.MapKey) {
+		return j.program.groupOf(seen)
+	}
+	return subjectOf(j.program.schedule, seen.Selected[0].(*corev1.PersistentVolumeClaim))
+}
+
+// addParts adds the PVCs of a group.
+func (d *Judgment) addParts(of *subject, status any, seen mapcontroller.Observation) {
+	d.Group, seen.Outputs = of.group, d.Outputs
+	g := groupSeriesOf(seen)
+	for i, claim := range of.claims {
+		found, series := g.of(claim)
+		part := Part{Claim: claim.Name, Snapshots: series, Drills: drillsOf(found, series, seen.Now)}
+		if status, ok := status.(*keyStatus); ok && i < len(status.parts()) {
+			part.RecoveryPoint, part.protection = status.parts()[i].recoveryPoint, status.parts()[i].protection
+		}
+		d.Parts = append(d.Parts, part)
+	}
 }
 
 // Delays returns whether deletes may wait at a time because the spec changed or an
@@ -201,11 +268,16 @@ func (j *Judge) Delays(at time.Time) bool {
 // Policy is the spec's retention.
 func (j *Judge) Policy() retention.Policy { return j.program.spec.retention }
 
-// NextSlots returns the next slots of a PVC, at most n of them.
-func (j *Judge) NextSlots(claim *corev1.PersistentVolumeClaim, now time.Time, n int) []time.Time {
+// NextSlots returns the next slots of a series, at most n of them; none if no PVC of it is
+// selected.
+func (j *Judge) NextSlots(of Series, now time.Time, n int) []time.Time {
+	seen := j.observe(now, of)
+	if len(seen.Selected) == 0 {
+		return nil
+	}
 	var next []time.Time
-	for len(next) < n {
-		slots := j.slots(claim, now)
+	for subject := j.subject(seen); len(next) < n; {
+		slots := j.program.slots(&subject, j.program.origin(j.origin), now)
 		if slots.Next.IsZero() {
 			break
 		}
@@ -220,13 +292,36 @@ func (j *Judge) NextSlots(claim *corev1.PersistentVolumeClaim, now time.Time, n 
 func (d *Judgment) Stale() bool { return d.protection == protectionOld }
 
 // Drills returns what the snapshots show of the drills of the PVC.
-func (d *Judgment) Drills(now time.Time) Drills { return drillsOf(d.Outputs, d.Series.Snapshots, now) }
+func (d *Judgment) Drills(now time.Time) Drills {
+	switch {
+	case d.Group == "":
+		return drillsOf(d.Outputs, d.Series.Snapshots, now)
+	case len(d.Parts) == 1:
+		return d.Parts[0].Drills
+	}
+	return Drills{} // each of Parts has its own
+}
+
+// OfPart returns what a judgment about a group means for one of its PVCs.
+func (d *Judgment) OfPart(i int) *Judgment {
+	one, part := *d, &d.Parts[i]
+	one.Series.Snapshots, one.RecoveryPoint, one.protection = part.Snapshots, part.RecoveryPoint, part.protection
+	one.Parts = d.Parts[i : i+1]
+	return &one
+}
 
 // Refused returns why the schedule takes no snapshot of a PVC that it selects:
 // because the PVC is skipped, or because no class fits. It is empty if it does.
 func (j *Judge) Refused(claim *corev1.PersistentVolumeClaim) string {
 	if reason := skip(claim); reason != "" {
 		return reason
+	}
+	if group := j.program.schedule.Spec.Group; group != nil {
+		of := subject{claim: claim, claims: []*corev1.PersistentVolumeClaim{claim}}
+		if _, _, p := j.classes.forGroup(&of, group.VolumeGroupSnapshotClassName); p.Reason != "" {
+			return p.String()
+		}
+		return ""
 	}
 	if _, p := j.classes.Choose(claim, &j.program.schedule.Spec.SnapshotTemplate.Spec); p.Reason != "" {
 		return p.String()

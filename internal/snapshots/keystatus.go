@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
@@ -16,8 +17,10 @@ const maxProblems = 10
 
 // keyStatus is the part of a schedule's status that one PVC adds.
 type keyStatus struct {
-	// Claim is the PVC's name; empty for one that is not selected.
+	// Claim is the PVC's name; empty for one that is not selected, and for a group.
 	Claim string
+	// group is what a group of PVCs has in place of that; nil for a PVC.
+	group *groupStatus
 	// LastSnapshot is the newest slot that a snapshot was taken for.
 	LastSnapshot time.Time
 	// NextSlot is the earliest future slot.
@@ -58,6 +61,66 @@ type keyStatus struct {
 	pending *pendingSlot
 }
 
+// groupStatus is what only the status of a group of PVCs has.
+type groupStatus struct {
+	name string
+	// parts are its PVCs.
+	parts []claimPart
+}
+
+// claimPart is the part of a status that a PVC of a group adds.
+type claimPart struct {
+	name          string
+	recoveryPoint time.Time
+	protection    protection
+	verified      time.Time
+}
+
+// noun is the kind of the snapshots.
+func (k *keyStatus) noun() string {
+	if k.group != nil {
+		return "VolumeGroupSnapshot"
+	}
+	return "VolumeSnapshot"
+}
+
+// weight is how many PVCs it is about.
+func (k *keyStatus) weight() int { return max(1, len(k.parts())) }
+
+// parts are the PVCs of a group.
+func (k *keyStatus) parts() []claimPart {
+	if k.group == nil {
+		return nil
+	}
+	return k.group.parts
+}
+
+// groupName is the name of a group; empty for a PVC.
+func (k *keyStatus) groupName() string {
+	if k.group == nil {
+		return ""
+	}
+	return k.group.name
+}
+
+// name is that of the PVC or the group.
+func (k *keyStatus) name() string {
+	if k.group != nil {
+		return "group " + k.group.name
+	}
+	return k.Claim
+}
+
+// has returns whether a problem in a status is its own.
+func (k *keyStatus) has(p v1alpha1.Problem) bool {
+	return k.named() && p.PersistentVolumeClaim == k.Claim && p.Group == k.groupName()
+}
+
+// named returns whether it is about something that is selected.
+func (k *keyStatus) named() bool {
+	return k.Claim != "" || k.group != nil
+}
+
 // The bounds of the parts of messages, in bytes, so that a whole one has at most
 // report.MaxMessage: in an event, a problem follows the name of a PVC, and in a condition
 // the first problem, the drivers that are waited for and the first PVC that is skipped
@@ -77,8 +140,8 @@ func (k *keyStatus) clone() *keyStatus {
 
 // add adds a problem, of the key's PVC if it names none.
 func (k *keyStatus) add(p Problem) {
-	if p.Claim == "" {
-		p.Claim = k.Claim
+	if p.Claim == "" && p.Group == "" {
+		p.Claim, p.Group = k.Claim, k.groupName()
 	}
 	p.Claim, p.Message = report.Text(p.Claim, report.MaxName), report.Text(p.Message, maxProblem)
 	k.Problems = append(k.Problems, p)
@@ -135,24 +198,27 @@ func combine(keys []any, problems ...Problem) combined {
 		if k.verified != nil {
 			c.Verified = earliest(c.Verified, *k.verified)
 		}
+		for _, part := range k.parts() {
+			c.Verified = earliest(c.Verified, part.verified)
+		}
 		if k.retained {
-			c.Retained++
+			c.Retained += k.weight()
 		}
 		c.Pending += k.Pending
 		c.Failed += k.Failed
 		if k.SkipReason != "" {
-			c.Skipped++
-			if c.FirstSkipped == nil || k.Claim < c.FirstSkipped.Claim {
+			c.Skipped += k.weight()
+			if c.FirstSkipped == nil || k.name() < c.FirstSkipped.name() {
 				c.FirstSkipped = k
 			}
 		}
 		c.addDriver(k)
 		if slices.ContainsFunc(k.Problems, Problem.fails) {
-			c.Failing++
+			c.Failing += k.weight()
 		}
 		if i := slices.IndexFunc(k.Problems, Problem.refused); i >= 0 {
-			c.Refused++
-			if c.Refused == 1 || k.Problems[i].compare(c.FirstRefused) < 0 {
+			first := c.Refused == 0
+			if c.Refused += k.weight(); first || k.Problems[i].compare(c.FirstRefused) < 0 {
 				c.FirstRefused = k.Problems[i]
 			}
 		}
@@ -168,7 +234,7 @@ func combine(keys []any, problems ...Problem) combined {
 // addDriver adds what a PVC waits for, and what is wrong with its driver's classes.
 func (c *combined) addDriver(k *keyStatus) {
 	if k.waits() {
-		c.Waiting++
+		c.Waiting += k.weight()
 		if i, known := slices.BinarySearch(c.WaitingFor, k.pending.driver.String()); !known {
 			c.WaitingFor = slices.Insert(c.WaitingFor, i, k.pending.driver.String())
 		}

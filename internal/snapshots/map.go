@@ -4,8 +4,10 @@
 package snapshots
 
 import (
+	"slices"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,33 +27,13 @@ const restoreCheck = time.Minute
 // right again by now, which no event and no timer shows.
 const clockCheck = 15 * time.Minute
 
-// Compile compiles a SnapshotSchedule, for everything that decides as the engine
-// does. VolumeSnapshotClasses are taken from the related objects.
-func Compile(parent client.Object) (mapcontroller.Program, error) {
-	return compileFor(parent, true, DefaultMaxClockSkew)
-}
-
-// compileFor compiles a SnapshotSchedule for an operator of all namespaces, or of some,
-// where Roles must suffice.
-func compileFor(parent client.Object, clusterWide bool, maxClockSkew time.Duration) (mapcontroller.Program, error) {
-	p, err := newProgram(parent.(*v1alpha1.SnapshotSchedule), clusterWide)
-	if err != nil {
-		return mapcontroller.Program{}, err
-	}
-	p.fleets, p.spec.retention.MaxClockSkew = clusterWide, maxClockSkew
-	return p.functions(), nil
-}
-
-func (p *program) functions() mapcontroller.Program {
-	return mapcontroller.Program{Selects: p.selects, Map: p.mapClaim, Tombstone: p.tombstone, Spec: p.spec}
-}
-
 // mapClaim decides which snapshots a selected PVC should have.
 func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decision {
+	seen.Outputs = ofType[*snapshotv1.VolumeSnapshot](seen.Outputs)
 	claim := seen.Selected[0].(*corev1.PersistentVolumeClaim)
-	anchor := anchorOf(p.schedule, claim)
+	of := subjectOf(p.schedule, claim)
 	from := p.origin(seen.Related)
-	slots := p.slots(claim, from, anchor, seen.Now)
+	slots := p.slots(&of, from, seen.Now)
 	class, refused, skipReason := p.classFor(claim, seen)
 	limit := p.limitedBy(claim, class, seen)
 	storage := volumeOf(claim, Classes{All: seen.Related}.capacityOf(limit), seen)
@@ -66,11 +48,11 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	}
 	decided, d, spared := p.decide(seen, series, from)
 	if decided.Take.Create() {
-		d.Ensure = append(d.Ensure, p.desired(claim, class, limit, slots.Current, anchor, series.Snapshots, seen.Now))
+		d.Ensure = append(d.Ensure, desired(&of, newSnapshot(p.schedule, claim, class, slots.Current), limit, series.Snapshots, seen.Now))
 	}
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
 
-	status := p.claimStatus(claim, series.Snapshots, anchor, seen.Now)
+	status := p.statusOf(&of, series.Snapshots, seen.Now)
 	status.SkipReason, status.Spared = skipReason, spared
 	if skipReason != "" {
 		status.RecoveryPoint = time.Time{}
@@ -93,12 +75,12 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}
-	status.protection = p.protect(&d, claim, from, anchor, series.Snapshots, seen.Now)
+	status.protection = p.protect(&d, &of, from, series.Snapshots, seen.Now)
 	p.addWords(&d, status, series.Snapshots, seen)
 	status.addDrills(drillsOf(seen.Outputs, series.Snapshots, seen.Now))
 	p.addTroubles(&d, status, refused, series.Snapshots, slots, decided.Take, seen.Now)
 	if template := from.withheld(p.schedule); template != nil && refused.Reason == "" {
-		p.addWithheld(&d, status, template, claim, series.Snapshots, decided.Take, seen.Now)
+		p.addWithheld(&d, status, template, &of, series.Snapshots, decided.Take, seen.Now)
 	}
 	return d
 }
@@ -107,11 +89,11 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 // equal. It is so by both, because an edit of either does not make an earlier slot late.
 func (p *program) addWithheld(
 	d *mapcontroller.Decision, status *keyStatus, template *compiled,
-	claim *corev1.PersistentVolumeClaim, series []retention.Snapshot, take retention.Take, now time.Time,
+	of *subject, series []retention.Snapshot, take retention.Take, now time.Time,
 ) {
 	late := true
 	for _, spec := range [...]*compiled{p.spec, template} {
-		slots := spec.slots(claim, v1alpha1.Request{}, anchorOf(p.schedule, claim), now)
+		slots := spec.slots(of, v1alpha1.Request{}, now)
 		d.Next = earliest(d.Next, slots.Next)
 		late = late && overdue(spec, series, slots, take, now)
 	}
@@ -120,16 +102,14 @@ func (p *program) addWithheld(
 	}
 }
 
-// desired returns the snapshot of a slot. A PVC lacks one since its last slot or, without
+// desired returns a snapshot as a desired output. Its subject lacks one since its last slot or, without
 // one, its anchor.
-func (p *program) desired(
-	claim *corev1.PersistentVolumeClaim, class *string, limit driver, slot, anchor time.Time, series []retention.Snapshot, now time.Time,
-) mapcontroller.Desired {
+func desired(of *subject, o client.Object, limit driver, series []retention.Snapshot, now time.Time) mapcontroller.Desired {
 	since := retention.LastSlot(series, now)
 	if since.IsZero() {
-		since = anchor
+		since = of.anchor
 	}
-	return mapcontroller.Desired{Object: newSnapshot(p.schedule, claim, class, slot), Limit: string(limit), Since: since}
+	return mapcontroller.Desired{Object: o, Limit: string(limit), Since: since}
 }
 
 // limitedBy returns the driver whose limits the snapshots of a PVC count towards.
@@ -152,7 +132,7 @@ func (p *program) addTroubles(
 	d *mapcontroller.Decision, status *keyStatus, refused Problem,
 	series []retention.Snapshot, slots schedule.Slots, take retention.Take, now time.Time,
 ) {
-	for _, problem := range troubles(p.spec, series, slots, take, now) {
+	for _, problem := range troubles(p.spec, status.noun(), series, slots, take, now) {
 		switch overdue := problem.Reason == v1alpha1.ReasonSnapshotOverdue; {
 		case overdue && refused.Reason != "": // which says why
 		case overdue:
@@ -167,14 +147,14 @@ func (p *program) addTroubles(
 // protect returns whether a PVC is protected, by the slots that it would have if the schedule were not
 // suspended, or by those of its template's spec while its own is another one.
 func (p *program) protect(
-	d *mapcontroller.Decision, claim *corev1.PersistentVolumeClaim, from origin, anchor time.Time, series []retention.Snapshot, now time.Time,
+	d *mapcontroller.Decision, of *subject, from origin, series []retention.Snapshot, now time.Time,
 ) protection {
 	spec := p.spec
 	if template := from.withheld(p.schedule); template != nil {
 		spec = template
 	}
 	covered := retention.LastReadySlot(series, now)
-	protected, until := protectionOf(spec.timeline(claim, anchor), anchor, covered, spec.retention.ReadyDeadline, now)
+	protected, until := protectionOf(spec.timeline(of), of.anchor, covered, spec.retention.ReadyDeadline, now)
 	d.Next = earliest(d.Next, until)
 	return protected
 }
@@ -185,7 +165,7 @@ func (p *program) addWords(d *mapcontroller.Decision, status *keyStatus, series 
 	d.Next = earliest(d.Next, next)
 	status.said = said
 	if said.error != nil {
-		status.add(said.error.problem(status.Claim))
+		status.add(said.error.problem(status))
 	}
 }
 
@@ -199,13 +179,17 @@ func (k *keyStatus) addOverdue(problem Problem, take retention.Take) {
 	}
 }
 
-// claimStatus returns what the status says of a PVC and its snapshots, whatever is
+// statusOf returns what the status says of a subject and its snapshots, whatever is
 // decided about them.
-func (p *program) claimStatus(claim *corev1.PersistentVolumeClaim, series []retention.Snapshot, anchor, now time.Time) *keyStatus {
+func (p *program) statusOf(of *subject, series []retention.Snapshot, now time.Time) *keyStatus {
 	status := &keyStatus{
-		Claim:         claim.Name,
 		LastSnapshot:  retention.LastSlot(series, now),
-		RecoveryPoint: recoveryPoint(series, anchor, now),
+		RecoveryPoint: recoveryPoint(series, of.anchor, now),
+	}
+	if of.group != "" {
+		status.group = &groupStatus{name: of.group}
+	} else {
+		status.Claim = of.claim.Name
 	}
 	status.Pending, status.Failed = unready(p.spec, series, now)
 	return status
@@ -234,30 +218,30 @@ func (p *program) classFor(
 // unseenMessage is of a PVC that is overdue although its snapshot exists.
 const unseenMessage = "no snapshot is seen for a whole slot, although the API server has one: the watch of VolumeSnapshots is behind"
 
-// slots returns the slots of a PVC. Nothing that can be written on the PVC is read: whoever may
+// slots returns the slots of a subject. Nothing that can be written on a PVC is read: whoever may
 // edit it would otherwise decide how many snapshots displace the older ones. A malformed request
 // is a problem of the schedule, not of its PVCs. There are none while the schedule is withheld.
-func (p *program) slots(claim *corev1.PersistentVolumeClaim, from origin, anchor, now time.Time) schedule.Slots {
+func (p *program) slots(of *subject, from origin, now time.Time) schedule.Slots {
 	if from.withheld(p.schedule) != nil {
 		return schedule.Slots{}
 	}
 	request, _ := v1alpha1.RequestOf(from.requester(p.schedule).GetAnnotations())
-	return p.spec.slots(claim, request, anchor, now)
+	return p.spec.slots(of, request, now)
 }
 
-// timeline returns the slots of a PVC.
-func (c *compiled) timeline(claim *corev1.PersistentVolumeClaim, anchor time.Time) schedule.Timeline {
-	return c.rule.Timeline(anchor, schedule.Jitter(string(claim.UID), c.jitter))
+// timeline returns the slots of a subject.
+func (c *compiled) timeline(of *subject) schedule.Timeline {
+	return c.rule.Timeline(of.anchor, schedule.Jitter(of.key, c.jitter))
 }
 
-func (c *compiled) slots(claim *corev1.PersistentVolumeClaim, request v1alpha1.Request, anchor, now time.Time) schedule.Slots {
+func (c *compiled) slots(of *subject, request v1alpha1.Request, now time.Time) schedule.Slots {
 	criteria := schedule.Criteria{
-		Timeline:         c.timeline(claim, anchor),
+		Timeline:         c.timeline(of),
 		Suspend:          c.suspend,
 		TTL:              c.retention.TTL,
 		StartingDeadline: c.startingDeadline,
 	}
-	if request.Of(claim.Name) {
+	if of.requested(request) {
 		criteria.Requested = request.At
 	}
 	return criteria.At(now)
@@ -266,6 +250,7 @@ func (c *compiled) slots(claim *corev1.PersistentVolumeClaim, request v1alpha1.R
 // tombstone decides which snapshots to keep of a PVC that is gone, or that exists
 // and is not selected.
 func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decision {
+	seen.Outputs = ofType[*snapshotv1.VolumeSnapshot](seen.Outputs)
 	series := retention.Series{Claim: retention.Gone, Snapshots: snapshotsOf(seen.Outputs, restoring(seen.Related))}
 	status := &keyStatus{LastSnapshot: retention.LastSlot(series.Snapshots, seen.Now)}
 	if len(seen.Unselected) > 0 {
@@ -291,6 +276,14 @@ func (p *program) decide(
 	seen mapcontroller.Observation, series retention.Series, from origin,
 ) (decided retention.Decision, d mapcontroller.Decision, n spared) {
 	decided = retention.Decide(p.spec.retention, seen.Now, series)
+	d, n = p.carryOut(seen, series, decided, from)
+	return decided, d, n
+}
+
+// carryOut returns what becomes of the outputs, whose series retention has decided about.
+func (p *program) carryOut(
+	seen mapcontroller.Observation, series retention.Series, decided retention.Decision, from origin,
+) (d mapcontroller.Decision, n spared) {
 	var sparedFor []string
 	if p.decided != nil {
 		sparedFor = make([]string, len(decided.Verdicts))
@@ -324,7 +317,16 @@ func (p *program) decide(
 	for _, i := range decided.Floor {
 		d.Evidence = append(d.Evidence, seen.Outputs[i])
 	}
-	return decided, d, n
+	return d, n
+}
+
+// ofType returns the objects of a type. Whoever may create snapshots can put any map key on them.
+func ofType[T client.Object](all []client.Object) []client.Object {
+	other := func(o client.Object) bool { _, ok := o.(T); return !ok }
+	if !slices.ContainsFunc(all, other) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), other)
 }
 
 // skip returns why a PVC can't be snapshotted now; empty if it can. Its events
@@ -337,14 +339,6 @@ func skip(claim *corev1.PersistentVolumeClaim) string {
 		return "not Bound"
 	}
 	return ""
-}
-
-// anchorOf returns the time from which a PVC is under a schedule.
-func anchorOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) time.Time {
-	if claim.CreationTimestamp.After(s.CreationTimestamp.Time) {
-		return claim.CreationTimestamp.Time
-	}
-	return s.CreationTimestamp.Time
 }
 
 // recoveryPoint returns the time to which a PVC can be restored; without a ready

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
@@ -49,6 +50,7 @@ func newPopulation(tb testing.TB) *population {
 	scheme := k8sruntime.NewScheme()
 	must(tb, clientgoscheme.AddToScheme(scheme))
 	must(tb, snapshotv1.AddToScheme(scheme))
+	must(tb, groupv1.AddToScheme(scheme))
 	must(tb, v1alpha1.AddToScheme(scheme))
 	o := Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}
 	p := &population{interner: newInterner()}
@@ -71,7 +73,7 @@ func newPopulation(tb testing.TB) *population {
 	}
 	p.schedules = store(&v1alpha1.SnapshotSchedule{})
 	p.claims = store(&corev1.PersistentVolumeClaim{}, p.InputIndexers(), Indexers())
-	p.snapshots = store(&snapshotv1.VolumeSnapshot{}, p.OutputIndexers())
+	p.snapshots = store(&snapshotv1.VolumeSnapshot{}, p.OutputIndexers(0))
 	p.classes = store(&snapshotv1.VolumeSnapshotClass{})
 	return p
 }

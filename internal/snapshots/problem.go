@@ -12,16 +12,20 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// Problem is something wrong with one PVC, or with the schedule itself if Claim is
-// empty. While it is Harmless, nothing has failed because of it.
+// Problem is something wrong with one PVC, or one group of them, or with the schedule itself
+// if Claim and Group are empty. While it is Harmless, nothing has failed because of it.
 type Problem struct {
-	Claim, Reason, Message string
-	Harmless               bool
+	Claim, Group, Reason, Message string
+	Harmless                      bool
 }
 
 // String returns a problem for a message.
 func (p Problem) String() string {
-	return strings.TrimPrefix(fmt.Sprintf("%s: %s: %s", p.Claim, p.Reason, p.Message), ": ")
+	of := p.Claim
+	if of == "" && p.Group != "" {
+		of = "group " + p.Group
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%s: %s: %s", of, p.Reason, p.Message), ": ")
 }
 
 // The reasons of problems, the worst first.
@@ -32,6 +36,13 @@ var (
 		v1alpha1.ReasonNoSnapshotClass,
 		v1alpha1.ReasonWrongSnapshotClass,
 		v1alpha1.ReasonNoDefaultSnapshotClass,
+		v1alpha1.ReasonGroupSnapshotAPIMissing,
+		v1alpha1.ReasonNoGroupSnapshotClass,
+		v1alpha1.ReasonNoDefaultGroupSnapshotClass,
+		v1alpha1.ReasonMixedDrivers,
+		v1alpha1.ReasonGroupMismatch,
+		v1alpha1.ReasonGroupTooLarge,
+		v1alpha1.ReasonGroupIncomplete,
 		v1alpha1.ReasonNameCollision,
 		v1alpha1.ReasonSnapshotError,
 		v1alpha1.ReasonSnapshotFailed,
@@ -44,12 +55,14 @@ var (
 		v1alpha1.ReasonReleaseFailed,
 		v1alpha1.ReasonDeleteFailed,
 		v1alpha1.ReasonAdoptionRefused,
+		v1alpha1.ReasonLabelFailed,
 	}
 	// writeReasons are those of writes that fail.
 	writeReasons = append([]string{v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision}, refusedReasons...)
 
 	severity = slices.Concat(failingReasons,
-		[]string{v1alpha1.ReasonSnapshotSlow}, refusedReasons, []string{v1alpha1.ReasonInvalidClassAnnotation, v1alpha1.ReasonInvalidRequestedAt})
+		[]string{v1alpha1.ReasonSnapshotSlow, v1alpha1.ReasonMemberDeleted}, refusedReasons,
+		[]string{v1alpha1.ReasonInvalidClassAnnotation, v1alpha1.ReasonInvalidRequestedAt})
 )
 
 func (p Problem) fails() bool { return !p.Harmless && slices.Contains(failingReasons, p.Reason) }
@@ -68,6 +81,7 @@ func (p Problem) compare(q Problem) int {
 	return cmp.Or(
 		cmp.Compare(p.severity(), q.severity()),
 		strings.Compare(p.Claim, q.Claim),
+		strings.Compare(p.Group, q.Group),
 		strings.Compare(p.Message, q.Message),
 	)
 }

@@ -52,6 +52,9 @@ type protections struct {
 }
 
 func (c *protections) add(k *keyStatus) {
+	for _, part := range k.parts() {
+		c.add(&keyStatus{Claim: part.name, RecoveryPoint: part.recoveryPoint, protection: part.protection})
+	}
 	switch k.protection {
 	case protectionNone:
 	case protectionCurrent:

@@ -58,9 +58,9 @@ func TestProtectionOfAClaim(t *testing.T) {
 			}
 			spec, err := compile(&tc.schedule.Spec)
 			must(t, err)
-			anchor := anchorOf(tc.schedule.SnapshotSchedule, tc.claim.PersistentVolumeClaim)
+			of := subjectOf(tc.schedule.SnapshotSchedule, tc.claim.PersistentVolumeClaim)
 			covered := retention.LastReadySlot(snapshotsOf(tc.snapshots.objects(), nil), noon)
-			if _, until := protectionOf(spec.timeline(tc.claim.PersistentVolumeClaim, anchor), anchor, covered, time.Hour, noon); !until.Equal(tc.wantUntil) {
+			if _, until := protectionOf(spec.timeline(&of), of.anchor, covered, time.Hour, noon); !until.Equal(tc.wantUntil) {
 				t.Errorf("until %v, want %v", until, tc.wantUntil)
 			}
 		})
@@ -92,8 +92,8 @@ func TestProtectionIsByTheNewestSlotButOne(t *testing.T) {
 			return time.Duration(rapid.IntRange(0, most).Draw(t, name)) * time.Minute
 		}
 		c, deadline := claim("data").created(ago(minutes("created", 5000))), minutes("deadline", 600)+time.Second
-		anchor := anchorOf(s.SnapshotSchedule, c.PersistentVolumeClaim)
-		line := spec.timeline(c.PersistentVolumeClaim, anchor)
+		of := subjectOf(s.SnapshotSchedule, c.PersistentVolumeClaim)
+		anchor, line := of.anchor, spec.timeline(&of)
 		var covered time.Time
 		if rapid.Bool().Draw(t, "any ready") {
 			covered = ago(minutes("covered", 6000))

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,10 +73,10 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	if before == nil || !before.reported {
 		before = &keyStatus{}
 		if after != nil {
-			before.said = &said{error: earlierWords(s, after.Claim)}
+			before.said = &said{error: earlierWords(s, after)}
 		}
 		if after != nil && after.untried(outcome) { // else the writes of this pass say what is wrong
-			before.Problems = slices.DeleteFunc(earlierProblems(s, after.Claim), func(p Problem) bool { return !p.ofSlot() })
+			before.Problems = slices.DeleteFunc(earlierProblems(s, after), func(p Problem) bool { return !p.ofSlot() })
 		}
 	}
 	problems := problemsOf(outcome.Failed)
@@ -106,7 +105,7 @@ func (r *reporter) count(s types.NamespacedName, outcome mapcontroller.Outcome) 
 		r.metrics.Created(s, n)
 	}
 	for _, o := range outcome.Created {
-		r.metrics.SlotToCreation(s, r.clock.Since(scheduledAt(o.(*snapshotv1.VolumeSnapshot))))
+		r.metrics.SlotToCreation(s, r.clock.Since(slotOf(o)))
 	}
 	for _, f := range outcome.Failed {
 		if !f.BackingOff {
@@ -184,6 +183,8 @@ var statusOnly = []string{
 	v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow,
 	v1alpha1.ReasonNoSnapshotClass, v1alpha1.ReasonWrongSnapshotClass, v1alpha1.ReasonNoDefaultSnapshotClass,
 	v1alpha1.ReasonVolumeLimit, v1alpha1.ReasonVerificationFailed,
+	v1alpha1.ReasonGroupSnapshotAPIMissing, v1alpha1.ReasonNoGroupSnapshotClass, v1alpha1.ReasonNoDefaultGroupSnapshotClass,
+	v1alpha1.ReasonMixedDrivers, v1alpha1.ReasonGroupMismatch, v1alpha1.ReasonGroupTooLarge, v1alpha1.ReasonMemberDeleted,
 }
 
 // reportSchedule reports a problem of the schedule itself, whichever PVC is
@@ -221,7 +222,11 @@ func (r *reporter) forget(schedule types.NamespacedName) {
 
 func (r *reporter) warn(s *v1alpha1.SnapshotSchedule, p Problem) {
 	if p.Claim == "" {
-		r.events.Eventf(s, nil, corev1.EventTypeWarning, p.Reason, action(p.Reason), "%s", p.Message)
+		message := p.Message
+		if p.Group != "" {
+			message = fmt.Sprintf("Group %s: %s", p.Group, message)
+		}
+		r.events.Eventf(s, nil, corev1.EventTypeWarning, p.Reason, action(p.Reason), "%s", message)
 		return
 	}
 	// Events that differ only in their text are counted as one, and only the first
@@ -275,7 +280,8 @@ func problemsOf(failures []mapcontroller.Failure) []Problem {
 // problemOf explains a failed write; without a reason, it is only tried again.
 func problemOf(f mapcontroller.Failure) Problem {
 	name := f.Object.GetName()
-	p := Problem{Claim: claimName(f.Object), Message: fmt.Sprintf("VolumeSnapshot %s: %s", name, report.Settled(f.Err, name, maxProblem))}
+	noun := nounOf(f.Object)
+	p := Problem{Claim: claimName(f.Object), Message: fmt.Sprintf("%s %s: %s", noun, name, report.Settled(f.Err, name, maxProblem))}
 	switch f.Verb {
 	case mapcontroller.VerbCreate:
 		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, report.Settled(f.Err, name, maxProblem)
@@ -290,9 +296,11 @@ func problemOf(f mapcontroller.Failure) Problem {
 		if _, isSchedule := f.Object.(*v1alpha1.SnapshotSchedule); isSchedule {
 			p.Message = report.Settled(f.Err, name, maxProblem)
 		}
+	case mapcontroller.VerbLabel:
+		p.Reason = v1alpha1.ReasonLabelFailed
 	case mapcontroller.VerbAdopt:
 		p.Reason = v1alpha1.ReasonAdoptionRefused
-		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", name, report.Settled(f.Err, name, maxProblem))
+		p.Message = fmt.Sprintf("%s %s is left alone: %s", noun, name, report.Settled(f.Err, name, maxProblem))
 	}
 	return p
 }

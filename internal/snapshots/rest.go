@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -33,10 +34,14 @@ func RESTMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, 
 	if err != nil {
 		return nil, err
 	}
-	known := meta.NewDefaultRESTMapper([]schema.GroupVersion{snapshotv1.SchemeGroupVersion})
+	known := meta.NewDefaultRESTMapper([]schema.GroupVersion{snapshotv1.SchemeGroupVersion, groupv1.SchemeGroupVersion})
 	known.Add(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), meta.RESTScopeNamespace)
 	known.AddSpecific(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshotClass"),
 		snapshotv1.SchemeGroupVersion.WithResource("volumesnapshotclasses"),
 		snapshotv1.SchemeGroupVersion.WithResource("volumesnapshotclass"), meta.RESTScopeRoot)
+	known.Add(groupv1.SchemeGroupVersion.WithKind("VolumeGroupSnapshot"), meta.RESTScopeNamespace)
+	known.AddSpecific(groupv1.SchemeGroupVersion.WithKind("VolumeGroupSnapshotClass"),
+		groupv1.SchemeGroupVersion.WithResource("volumegroupsnapshotclasses"),
+		groupv1.SchemeGroupVersion.WithResource("volumegroupsnapshotclass"), meta.RESTScopeRoot)
 	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, dynamic}}, nil
 }

@@ -4,9 +4,11 @@
 package snapshots
 
 import (
+	"maps"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,8 +52,8 @@ func snapshotOf(v *snapshotv1.VolumeSnapshot) retention.Snapshot {
 
 // HeldUntil returns when the hold annotation of a snapshot, which may be missing,
 // ends: retention.Forever if its value is no RFC 3339 time.
-func HeldUntil(v *snapshotv1.VolumeSnapshot) (end time.Time, held bool) {
-	text, held := v.Annotations[v1alpha1.AnnotationHold]
+func HeldUntil(v client.Object) (end time.Time, held bool) {
+	text, held := v.GetAnnotations()[v1alpha1.AnnotationHold]
 	if !held {
 		return time.Time{}, false
 	}
@@ -89,16 +91,38 @@ func claimName(o client.Object) string {
 	return ""
 }
 
-// covers returns whether an existing snapshot was taken for the slot and the PVC
-// of a desired one. If a user released it, the slot is covered all the same.
+// covers returns whether an existing snapshot was taken for the slot and the PVC, or the
+// PVCs, of a desired one. If a user released it, the slot is covered all the same.
 func covers(desired, existing client.Object) bool {
-	want, have := desired.(*snapshotv1.VolumeSnapshot), existing.(*snapshotv1.VolumeSnapshot)
-	return scheduledAt(have).Equal(scheduledAt(want)) && claimName(have) == claimName(want)
+	return slotOf(existing).Equal(slotOf(desired)) && claimName(existing) == claimName(desired) &&
+		maps.Equal(claimsOf(existing), claimsOf(desired))
+}
+
+// slotOf returns the slot that a snapshot, or a group snapshot, was taken for.
+func slotOf(o client.Object) time.Time {
+	text, ok := o.GetAnnotations()[v1alpha1.AnnotationScheduledAt]
+	if !ok {
+		text = o.GetGenerateName()
+	}
+	return timeOfText(text)
 }
 
 func readyToUse(o client.Object) bool {
-	status := o.(*snapshotv1.VolumeSnapshot).Status
-	return status != nil && ptr.Deref(status.ReadyToUse, false)
+	switch v := o.(type) {
+	case *snapshotv1.VolumeSnapshot:
+		return v.Status != nil && ptr.Deref(v.Status.ReadyToUse, false)
+	case *groupv1.VolumeGroupSnapshot:
+		return v.Status != nil && ptr.Deref(v.Status.ReadyToUse, false)
+	}
+	return false
+}
+
+// nounOf returns the kind of a snapshot, for messages.
+func nounOf(o client.Object) string {
+	if _, ok := o.(*groupv1.VolumeGroupSnapshot); ok || o.GetObjectKind().GroupVersionKind().Kind == "VolumeGroupSnapshot" {
+		return "VolumeGroupSnapshot"
+	}
+	return "VolumeSnapshot"
 }
 
 // conditions returns whether a snapshot is ready, for the counts in status. The
@@ -135,4 +159,36 @@ func slotText(v *snapshotv1.VolumeSnapshot) string {
 		return ""
 	}
 	return text
+}
+
+// snapshotFrom returns a snapshot, or a group snapshot, as decisions see it; not ok for anything else,
+// as for what lost its map key, of which only the metadata is known.
+func snapshotFrom(o client.Object) (s retention.Snapshot, ok bool) {
+	switch v := o.(type) {
+	case *snapshotv1.VolumeSnapshot:
+		return snapshotOf(v), true
+	case *groupv1.VolumeGroupSnapshot:
+		return snapshotOfGroup(v), true
+	}
+	return s, false
+}
+
+// snapshotOfGroup returns what decisions read of one VolumeGroupSnapshot.
+func snapshotOfGroup(v *groupv1.VolumeGroupSnapshot) retention.Snapshot {
+	s := retention.Snapshot{
+		Name: v.Name, Created: v.CreationTimestamp.Time, Deleting: v.DeletionTimestamp != nil, ScheduledAt: slotOf(v),
+		Imported: v.Spec.Source.VolumeGroupSnapshotContentName != nil,
+	}
+	s.HeldUntil, _ = HeldUntil(v)
+	if v.Status == nil {
+		return s
+	}
+	s.ReadyToUse = ptr.Deref(v.Status.ReadyToUse, false)
+	if e := v.Status.Error; e != nil {
+		s.HasError, s.ErrorTime = true, ptr.Deref(e.Time, metav1.Time{}).Time
+	}
+	if v.Status.CreationTime != nil {
+		s.HasCutTime, s.CutTime = true, v.Status.CreationTime.Time
+	}
+	return s
 }

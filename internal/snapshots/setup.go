@@ -11,6 +11,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,6 +33,8 @@ import (
 // +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules/finalizers,verbs=update
 // +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshots,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshotclasses,verbs=list;watch
+// +kubebuilder:rbac:groups=groupsnapshot.storage.k8s.io,resources=volumegroupsnapshots,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=groupsnapshot.storage.k8s.io,resources=volumegroupsnapshotclasses,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -78,6 +81,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	clusterWide := len(o.Namespaces) == 0 // else Roles must suffice
 	if clusterWide {
 		relatedKinds = append(relatedKinds, mapcontroller.Input{Object: &snapshotv1.VolumeSnapshotClass{}, Changed: classChanged},
+			mapcontroller.Input{Object: anyGroupClass, Changed: groupClassChanged, Optional: true},
 			mapcontroller.Input{Object: fleetKind, Live: true, Changed: specChanged, Concerns: func(f, s client.Object) bool {
 				return f.GetName() == s.GetName()
 			}},
@@ -90,9 +94,11 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		return (&program{schedule: s, fleets: clusterWide}).origin(originIn(s))
 	}
 	c := kinds()
-	c.Outputs[0].OnChange = func(parent types.NamespacedName, before, after client.Object) {
-		f.onChange(parent, before, after)
-		ready.observed(parent, before, after)
+	for i := range c.Outputs {
+		c.Outputs[i].OnChange = func(parent types.NamespacedName, before, after client.Object) {
+			f.onChange(parent, before, after)
+			ready.observed(parent, before, after)
+		}
 	}
 	c.Compile = func(parent client.Object) (mapcontroller.Program, error) {
 		return compileFor(parent, clusterWide, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
@@ -100,7 +106,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	c.Related = func(parent client.Object, mapKey string) []client.Object {
 		restores := o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
 		siblings := f.related(mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey})
-		return slices.Concat(restores, o.Stores.List(anyClass, ""), originIn(parent), siblings)
+		return slices.Concat(restores, f.allClasses(), originIn(parent), siblings)
 	}
 	c.RelatedKinds = relatedKinds
 	c.ParentChanged = scheduleChanged
@@ -125,6 +131,10 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	return c
 }
 
+// settles is how old a group snapshot must be before it is deleted: earlier deletes leave its
+// data in the storage, as tried with external-snapshotter 8.7.
+const settles = time.Minute
+
 // kinds is the part of the controller that decisions depend on: its kinds, and who owns
 // what.
 func kinds() mapcontroller.MapController {
@@ -142,7 +152,19 @@ func kinds() mapcontroller.MapController {
 			Resource:   snapshotsResource,
 			Conditions: conditions,
 			Covers:     covers,
+			Adoptable:  func(_, o client.Object) bool { return !isGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) },
+		}, {
+			Object:     &groupv1.VolumeGroupSnapshot{},
+			Resource:   groupsResource,
+			Conditions: conditions,
+			Covers:     covers,
+			Adoptable:  func(_, o client.Object) bool { return isGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) },
+			Optional:   true,
+			Sources:    sourcesOf,
+			Children:   &members,
+			Settles:    settles,
 		}},
+		Lingers:      func(parent client.Object) bool { return parent.(*v1alpha1.SnapshotSchedule).Spec.Group != nil },
 		Finalizer:    v1alpha1.FinalizerRelease,
 		OwnsByLabels: Ownership.OwnsByLabels,
 		Foreign:      Ownership.Foreign,

@@ -20,6 +20,7 @@ import (
 const (
 	claimsResource    = "persistentvolumeclaims"
 	snapshotsResource = "volumesnapshots"
+	groupsResource    = "volumegroupsnapshots"
 )
 
 const pausedMessage = "the API server's clock and the manager's differ too much to know the age of snapshots: nothing is deleted"
@@ -68,6 +69,12 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	if known.Totals != nil {
 		s.Status.Outputs.VolumeSnapshots.Total = count(known.Totals[snapshotsTotal])
 		s.Status.Outputs.VolumeSnapshots.Ready = count(known.Totals[snapshotsReady])
+		s.Status.Outputs.VolumeGroupSnapshots = nil
+		if s.Spec.Group != nil || known.Totals[groupsTotal] > 0 {
+			s.Status.Outputs.VolumeGroupSnapshots = &v1alpha1.OutputCount{
+				Total: count(known.Totals[groupsTotal]), Ready: count(known.Totals[groupsReady]),
+			}
+		}
 	}
 	if known.Invalid != nil {
 		setUnknown(&s.Status)
@@ -82,6 +89,7 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	}}
 	s.Status.Detached = &v1alpha1.Detached{
 		MapKeys: count(known.Totals[detachedKeys]), VolumeSnapshots: count(known.Totals[detachedSnapshots]),
+		VolumeGroupSnapshots: count(known.Totals[detachedGroups]),
 	}
 	s.Status.LastSnapshotTime = timeOf(sum.LastSnapshot)
 	s.Status.OldestRecoveryPointTime = timeOf(sum.RecoveryPoint)
@@ -91,7 +99,7 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 		s.Status.NextSnapshotTime = timeOf(sum.NextSlot)
 	}
 	sum.Spared = sum.Spared.unconfirmed(s, from)
-	setConditions(now, s, from, known.Totals[claimsTotal], known.Totals[snapshotsTotal], sum)
+	setConditions(now, s, from, known.Totals[claimsTotal], known.Totals[snapshotsTotal]+known.Totals[groupsTotal], sum)
 	setProtected(now, s, sum.Protections)
 	return sum
 }
@@ -125,27 +133,27 @@ func withEarlier(keys []any, s *v1alpha1.SnapshotSchedule) []any {
 	all := slices.Clone(keys)
 	for i, key := range all {
 		k := *key.(*keyStatus)
-		if k.reported || k.Claim == "" {
+		if k.reported || !k.named() {
 			continue
 		}
 		k.Problems = slices.Clone(k.Problems)
-		for _, p := range earlierProblems(s, k.Claim) {
+		for _, p := range earlierProblems(s, &k) {
 			if slices.Contains(writeReasons, p.Reason) || p.ofSlot() {
 				k.addIfNew(p)
 			}
 		}
-		k.keepWords(earlierWords(s, k.Claim), s.Spec.Suspend)
+		k.keepWords(earlierWords(s, &k), s.Spec.Suspend)
 		all[i] = &k
 	}
 	return all
 }
 
-// earlierProblems returns the problems of a PVC in the status of the present generation.
-func earlierProblems(s *v1alpha1.SnapshotSchedule, claim string) []Problem {
+// earlierProblems returns the problems of a key in the status of the present generation.
+func earlierProblems(s *v1alpha1.SnapshotSchedule, k *keyStatus) []Problem {
 	var found []Problem
 	for _, p := range s.Status.Problems {
-		if p.PersistentVolumeClaim == claim && s.Status.ObservedGeneration == s.Generation {
-			found = append(found, Problem{Claim: claim, Reason: p.Reason, Message: p.Message})
+		if p.PersistentVolumeClaim == k.Claim && p.Group == k.groupName() && s.Status.ObservedGeneration == s.Generation {
+			found = append(found, Problem{Claim: k.Claim, Group: k.groupName(), Reason: p.Reason, Message: p.Message})
 		}
 	}
 	return found
@@ -171,6 +179,9 @@ const (
 	snapshotsReady    = "outputs." + snapshotsResource + ".ready"
 	detachedKeys      = "detached.mapKeys"
 	detachedSnapshots = "detached." + snapshotsResource
+	groupsTotal       = "outputs." + groupsResource + ".total"
+	groupsReady       = "outputs." + groupsResource + ".ready"
+	detachedGroups    = "detached." + groupsResource
 )
 
 func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, claims, snapshots int, sum combined) {
@@ -231,7 +242,7 @@ func skippedText(sum combined) string {
 	if sum.Skipped == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d skipped; first %s: %s", sum.Skipped, sum.FirstSkipped.Claim, sum.FirstSkipped.SkipReason)
+	return fmt.Sprintf(", %d skipped; first %s: %s", sum.Skipped, sum.FirstSkipped.name(), sum.FirstSkipped.SkipReason)
 }
 
 func pvcs(n int) string {
@@ -261,20 +272,21 @@ func set(now time.Time, s *v1alpha1.SnapshotSchedule, condition string, status m
 }
 
 // problems keeps the time since which a problem is known, from the status entry of
-// the same PVC and reason.
+// the same PVC or group and reason.
 func problems(now time.Time, before []v1alpha1.Problem, found []Problem) []v1alpha1.Problem {
 	since := map[Problem]metav1.Time{}
 	for _, p := range before {
-		since[Problem{Claim: p.PersistentVolumeClaim, Reason: p.Reason}] = p.SinceTime
+		since[Problem{Claim: p.PersistentVolumeClaim, Group: p.Group, Reason: p.Reason}] = p.SinceTime
 	}
 	var all []v1alpha1.Problem
 	for _, p := range found {
-		first, known := since[Problem{Claim: p.Claim, Reason: p.Reason}]
+		first, known := since[Problem{Claim: p.Claim, Group: p.Group, Reason: p.Reason}]
 		if !known {
 			first = metav1.NewTime(now).Rfc3339Copy()
 		}
 		all = append(all, v1alpha1.Problem{
 			PersistentVolumeClaim: p.Claim,
+			Group:                 p.Group,
 			Reason:                p.Reason,
 			Message:               p.Message,
 			SinceTime:             first,

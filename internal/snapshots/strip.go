@@ -4,9 +4,12 @@
 package snapshots
 
 import (
+	"encoding/json"
+	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -147,4 +150,61 @@ func only(all map[string]string, keys ...string) map[string]string {
 		}
 	}
 	return kept
+}
+
+// stripMember reduces a member to what decisions read.
+func stripMember(o any) (any, error) {
+	v, ok := o.(*snapshotv1.VolumeSnapshot)
+	if !ok {
+		return o, nil
+	}
+	group := v.Labels[v1alpha1.LabelGroupSnapshot]
+	if _, err := stripSnapshot(v); err != nil {
+		return o, err
+	}
+	v.Labels = map[string]string{v1alpha1.LabelGroupSnapshot: group}
+	v.GenerateName = ""
+	return v, nil
+}
+
+// stripGroup reduces a VolumeGroupSnapshot to what decisions read.
+func stripGroup(o any) (any, error) {
+	v, ok := o.(*groupv1.VolumeGroupSnapshot)
+	if !ok {
+		return o, nil
+	}
+	v.ManagedFields, v.SelfLink = nil, "" //nolint:staticcheck // see stripSnapshot
+	if slices.Contains(v.Finalizers, boundFinalizer) {
+		v.Finalizers = []string{boundFinalizer}
+	} else {
+		v.Finalizers = nil
+	}
+	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
+	v.GenerateName = ""
+	if at := slotOf(v); at.IsZero() {
+		delete(v.Annotations, v1alpha1.AnnotationScheduledAt)
+	}
+	record := claimsOf(v)
+	if delete(v.Annotations, v1alpha1.AnnotationClaims); len(record) > 0 && isGroupKey(v.Labels[v1alpha1.LabelMapKey]) {
+		text, _ := json.Marshal(record) // without what may be between its parts
+		v.Annotations[v1alpha1.AnnotationClaims] = string(text)
+	}
+	if _, held := HeldUntil(v); held && len(v.Annotations[v1alpha1.AnnotationHold]) > len(time.RFC3339Nano) {
+		v.Annotations[v1alpha1.AnnotationHold] = ""
+	}
+	v.Annotations = only(v.Annotations, v1alpha1.AnnotationScheduledAt, v1alpha1.AnnotationClaims, v1alpha1.AnnotationHold)
+	v.Spec.VolumeGroupSnapshotClassName = bounded(v.Spec.VolumeGroupSnapshotClassName)
+	v.Spec.Source = groupv1.VolumeGroupSnapshotSource{VolumeGroupSnapshotContentName: bounded(v.Spec.Source.VolumeGroupSnapshotContentName)}
+	if v.Status != nil {
+		v.Status.BoundVolumeGroupSnapshotContentName = bounded(v.Status.BoundVolumeGroupSnapshotContentName)
+		if e := v.Status.Error; e != nil {
+			stripped := e.DeepCopy()
+			stripped.Message = nil
+			if text := DriverError(v); text != "" {
+				stripped.Message = &text
+			}
+			v.Status.Error = stripped
+		}
+	}
+	return v, nil
 }

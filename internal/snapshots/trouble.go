@@ -12,13 +12,13 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
-// troubles returns what is wrong with the snapshots of a PVC that can be
-// snapshotted. A failed create is added later (report.go).
-func troubles(p *compiled, snapshots []retention.Snapshot, slots schedule.Slots, t retention.Take, now time.Time) []Problem {
+// troubles returns what is wrong with the snapshots of a PVC, or a group, that can be
+// snapshotted. A failed create is added later (report.go). noun is the kind of the snapshots.
+func troubles(p *compiled, noun string, snapshots []retention.Snapshot, slots schedule.Slots, t retention.Take, now time.Time) []Problem {
 	var found []Problem
 	deadline := p.retention.ReadyDeadline
 	if i := retention.Newest(snapshots, now); i >= 0 && failed(&snapshots[i], now, deadline) {
-		message := fmt.Sprintf("VolumeSnapshot %s is not ready %s after it was created", snapshots[i].Name, deadline)
+		message := fmt.Sprintf("%s %s is not ready %s after it was created", noun, snapshots[i].Name, deadline)
 		if !snapshots[i].HasError { // else that is a problem of its own
 			message += silentMessage
 		}
@@ -27,14 +27,14 @@ func troubles(p *compiled, snapshots []retention.Snapshot, slots schedule.Slots,
 	if t.Block == retention.BlockedInProgress && !snapshots[t.Blocker].Uncut() && slotWaits(snapshots, slots, t, now) {
 		found = append(found, Problem{
 			Reason: v1alpha1.ReasonSnapshotSlow,
-			Message: fmt.Sprintf("VolumeSnapshot %s is cut but not ready, and the next one waits for it",
-				snapshots[t.Blocker].Name),
+			Message: fmt.Sprintf("%s %s is cut but not ready, and the next one waits for it",
+				noun, snapshots[t.Blocker].Name),
 		})
 	}
 	if overdue(p, snapshots, slots, t, now) {
 		message := overdueMessage
 		if t.Block != retention.NotBlocked {
-			message += fmt.Sprintf("; VolumeSnapshot %s blocks it", snapshots[t.Blocker].Name)
+			message += fmt.Sprintf("; %s %s blocks it", noun, snapshots[t.Blocker].Name)
 			if snapshots[t.Blocker].Deleting {
 				message += ", being deleted"
 			}

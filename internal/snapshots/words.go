@@ -13,6 +13,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,7 +85,7 @@ func saidOf(outputs []client.Object, series []retention.Snapshot, deadline time.
 			continue
 		}
 		if k.error == nil || k.error.snapshot.compare(at) < 0 {
-			k.error = &driverError{snapshot: at, text: DriverError(outputs[i].(*snapshotv1.VolumeSnapshot))}
+			k.error = &driverError{snapshot: at, text: DriverError(outputs[i])}
 		}
 	}
 	return k, next
@@ -92,11 +93,12 @@ func saidOf(outputs []client.Object, series []retention.Snapshot, deadline time.
 
 // DriverError returns the error that the driver or the snapshot controller reports of a snapshot
 // that is not ready, in at most 256 bytes that are safe to show; empty if there is none.
-func DriverError(v *snapshotv1.VolumeSnapshot) string {
-	if v.Status == nil || v.Status.Error == nil || readyToUse(v) {
+func DriverError(o client.Object) string {
+	message, erring := errorOf(o)
+	if !erring || readyToUse(o) {
 		return ""
 	}
-	text := ptr.Deref(v.Status.Error.Message, "")
+	text := ptr.Deref(message, "")
 	if found := sidecarWords.FindStringSubmatch(text); found != nil {
 		if driver, err := strconv.Unquote(found[1]); err == nil {
 			text = driver
@@ -105,29 +107,42 @@ func DriverError(v *snapshotv1.VolumeSnapshot) string {
 	return cmp.Or(report.Text(text, maxDriverWords), "an error without a message")
 }
 
+// errorOf returns the error in the status of a snapshot, or of a group snapshot.
+func errorOf(o client.Object) (message *string, erring bool) {
+	switch v := o.(type) {
+	case *snapshotv1.VolumeSnapshot:
+		if v.Status != nil && v.Status.Error != nil {
+			return v.Status.Error.Message, true
+		}
+	case *groupv1.VolumeGroupSnapshot:
+		if v.Status != nil && v.Status.Error != nil {
+			return v.Status.Error.Message, true
+		}
+	}
+	return nil, false
+}
+
 // sidecarWords finds the driver's words among those of csi-snapshotter, which name the volume first:
 // in Azure, its ID alone is 170 bytes long, and nothing of what the driver says would be left.
 var sidecarWords = regexp.MustCompile(`(?s)^Failed to [a-z ]+: failed to take snapshot of the volume .+?: (".+")$`)
 
-// problem is the driver's error as a problem of a PVC.
-func (e *driverError) problem(claim string) Problem {
-	return Problem{Claim: claim, Reason: v1alpha1.ReasonSnapshotError, Message: fmt.Sprintf(driverWords, e.snapshot.name, e.text)}
+// problem is the driver's error as a problem of a key.
+func (e *driverError) problem(k *keyStatus) Problem {
+	return Problem{
+		Claim: k.Claim, Group: k.groupName(), Reason: v1alpha1.ReasonSnapshotError,
+		Message: fmt.Sprintf("%s %s: %s", k.noun(), e.snapshot.name, e.text), // earlierWords reads it
+	}
 }
 
-// driverWords is the message of a driver's error. earlierWords reads it.
-const driverWords = "VolumeSnapshot %s: %s"
-
-// earlierWords returns the driver's error of a PVC that the status of a schedule lists, under
+// earlierWords returns the driver's error of a key that the status of a schedule lists, under
 // whichever generation; nil if there is none.
-func earlierWords(s *v1alpha1.SnapshotSchedule, claim string) *driverError {
-	i := slices.IndexFunc(s.Status.Problems, func(p v1alpha1.Problem) bool {
-		return claim != "" && p.PersistentVolumeClaim == claim && p.Reason == v1alpha1.ReasonSnapshotError
-	})
+func earlierWords(s *v1alpha1.SnapshotSchedule, k *keyStatus) *driverError {
+	i := slices.IndexFunc(s.Status.Problems, func(p v1alpha1.Problem) bool { return k.has(p) && p.Reason == v1alpha1.ReasonSnapshotError })
 	if i < 0 {
 		return nil
 	}
 	p := s.Status.Problems[i]
-	name, text, ok := strings.Cut(strings.TrimPrefix(p.Message, "VolumeSnapshot "), ": ")
+	name, text, ok := strings.Cut(strings.TrimPrefix(p.Message, k.noun()+" "), ": ")
 	if !ok {
 		return nil
 	}
@@ -139,7 +154,7 @@ func (k *keyStatus) carryWords(before *keyStatus, suspended bool) {
 	if said := before.said; said != nil && said.error != nil {
 		k.keepWords(said.error, suspended)
 		if !before.reported { // an earlier process reported it
-			before.Problems = append(before.Problems, said.error.problem(k.Claim))
+			before.Problems = append(before.Problems, said.error.problem(k))
 		}
 	}
 	if k.said != nil && k.said.error == nil {
@@ -166,7 +181,7 @@ func (k *keyStatus) keepWords(before *driverError, suspended bool) {
 	}
 	k.said = &said{error: &kept} // the one before may be in use
 	k.Problems = slices.DeleteFunc(k.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonSnapshotError })
-	k.add(kept.problem(k.Claim))
+	k.add(kept.problem(k))
 }
 
 // follows returns whether an error is of a newer snapshot than another one.

@@ -145,7 +145,8 @@ func (t *template) perNamespace(o *unstructured.Unstructured) (string, error) {
 	if rules, ok := t.object["rules"].([]any); ok {
 		// A Role cannot grant access to a cluster-scoped kind.
 		t.object["rules"] = slices.DeleteFunc(rules, func(rule any) bool {
-			return reflect.DeepEqual(rule.(map[string]any)["resources"], []any{"volumesnapshotclasses"})
+			resources := rule.(map[string]any)["resources"]
+			return reflect.DeepEqual(resources, []any{"volumesnapshotclasses"}) || reflect.DeepEqual(resources, []any{"volumegroupsnapshotclasses"})
 		})
 	}
 	namespaced, err := t.text()

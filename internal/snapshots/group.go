@@ -1,0 +1,119 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+)
+
+// groupKey implements Program.Key: the key of the group to which a PVC's labels make it
+// belong, whether or not it is selected, and otherwise its UID.
+func (p *program) groupKey(o client.Object) string {
+	labels, by := o.GetLabels(), p.schedule.Spec.Group.ByLabel
+	for key, value := range p.schedule.Spec.Selector.MatchLabels {
+		if has, ok := labels[key]; !ok || has != string(value) {
+			return string(o.GetUID())
+		}
+	}
+	value, ok := labels[by]
+	if by != "" && !ok {
+		return string(o.GetUID())
+	}
+	sum := sha256.Sum256([]byte(by + "=" + value))
+	return "g-" + nameEncoding.EncodeToString(sum[:])[:groupKeyLength]
+}
+
+// groupOf returns the group of the selected PVCs of a key.
+func (p *program) groupOf(seen mapcontroller.Observation) subject {
+	of := subject{key: seen.MapKey}
+	var oldest time.Time
+	for _, o := range seen.Selected {
+		claim := o.(*corev1.PersistentVolumeClaim)
+		of.claims = append(of.claims, claim)
+		if created := claim.CreationTimestamp.Time; oldest.IsZero() || created.Before(oldest) {
+			oldest = created
+		}
+	}
+	slices.SortFunc(of.claims, func(a, b *corev1.PersistentVolumeClaim) int { return strings.Compare(a.Name, b.Name) })
+	if of.anchor = p.schedule.CreationTimestamp.Time; oldest.After(of.anchor) {
+		of.anchor = oldest
+	}
+	of.claim = of.claims[0]
+	of.group = cmp.Or(of.claims[0].Labels[p.schedule.Spec.Group.ByLabel], p.schedule.Name)
+	return of
+}
+
+// groupName is a pure function of the schedule's UID, the key and the slot: see snapshotName.
+func groupName(s *v1alpha1.SnapshotSchedule, key string, slot time.Time) string {
+	return snapshotName(s.UID, types.UID(key), s.Name, slot)
+}
+
+// newGroup returns the group snapshot of a group for a slot, of a class or of the default one.
+func newGroup(s *v1alpha1.SnapshotSchedule, of *subject, class *string, slot time.Time) *groupv1.VolumeGroupSnapshot {
+	template := &s.Spec.SnapshotTemplate
+	annotations := maps.Clone(template.Metadata.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.AnnotationScheduledAt] = slot.UTC().Format(time.RFC3339)
+	record := map[string]types.UID{}
+	for _, claim := range of.claims {
+		record[claim.Name] = claim.UID
+	}
+	text, _ := json.Marshal(record) // strings can always be marshalled
+	annotations[v1alpha1.AnnotationClaims] = string(text)
+	labels := make(map[string]string, len(template.Metadata.Labels)+2)
+	for key, value := range template.Metadata.Labels {
+		labels[key] = string(value)
+	}
+	match := map[string]string{}
+	for key, value := range s.Spec.Selector.MatchLabels {
+		match[key] = string(value)
+	}
+	if by := s.Spec.Group.ByLabel; by != "" {
+		match[by] = of.claims[0].Labels[by]
+	}
+	return &groupv1.VolumeGroupSnapshot{
+		ObjectMeta: metav1.ObjectMeta{Name: groupName(s, of.key, slot), Labels: labels, Annotations: annotations},
+		Spec: groupv1.VolumeGroupSnapshotSpec{
+			Source:                       groupv1.VolumeGroupSnapshotSource{Selector: &metav1.LabelSelector{MatchLabels: match}},
+			VolumeGroupSnapshotClassName: class,
+		},
+	}
+}
+
+// Complete makes a group snapshot that is to be created one that is ready, and returns it with
+// its members: what becomes of it if all goes well.
+func Complete(v *groupv1.VolumeGroupSnapshot, at metav1.Time) (all []client.Object) {
+	v.UID, v.CreationTimestamp, v.Finalizers = types.UID(v.Name), at, []string{boundFinalizer}
+	v.Status = &groupv1.VolumeGroupSnapshotStatus{ReadyToUse: new(true), CreationTime: &at}
+	for _, name := range slices.Sorted(maps.Keys(claimsOf(v))) {
+		m := &snapshotv1.VolumeSnapshot{}
+		m.Namespace, m.Name, m.CreationTimestamp = v.Namespace, v.Name+"/"+name, at
+		m.Labels = map[string]string{v1alpha1.LabelGroupSnapshot: v.Name}
+		m.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: groupv1.SchemeGroupVersion.String(), Kind: "VolumeGroupSnapshot", Name: v.Name, UID: v.UID},
+		}
+		m.Spec.Source.PersistentVolumeClaimName = &name
+		m.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: new(true), CreationTime: &at}
+		all = append(all, m)
+	}
+	return all
+}

@@ -1,0 +1,130 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"fmt"
+	"slices"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// annotationDefaultGroupClass is that of a driver's default class of group snapshots.
+const annotationDefaultGroupClass = "groupsnapshot.storage.kubernetes.io/is-default-class"
+
+// forGroup returns the class for the snapshots of a group, nil for the driver's default, and the
+// driver whose limits they count towards. A problem says why none can be taken.
+func (c Classes) forGroup(of *subject, named *string) (class *string, limit driver, refused Problem) {
+	d, refused := driverOfGroup(of)
+	switch {
+	case refused.Reason != "":
+		return nil, "", refused
+	case !c.Known && named != nil:
+		return named, driver(*named), Problem{}
+	case !c.Known:
+		return nil, "", Problem{}
+	}
+	ofDriver := c.groupClasses(func(class *groupv1.VolumeGroupSnapshotClass) bool { return d != "" && driver(class.Driver) == d })
+	if len(ofDriver) > 0 || c.count(d) > 0 {
+		limit = d
+	}
+	if named == nil {
+		return nil, limit, defaultOf(d, ofDriver)
+	}
+	found := c.groupClasses(func(class *groupv1.VolumeGroupSnapshotClass) bool { return class.Name == *named })
+	switch {
+	case len(found) == 0 && d != "":
+		refused = Problem{Reason: v1alpha1.ReasonNoGroupSnapshotClass, Message: fmt.Sprintf("VolumeGroupSnapshotClass %s does not exist", *named)}
+	case len(found) > 0 && d != "" && driver(found[0].Driver) != d:
+		refused = Problem{Reason: v1alpha1.ReasonNoGroupSnapshotClass, Message: fmt.Sprintf(
+			"VolumeGroupSnapshotClass %s belongs to driver %s, and the group to driver %s", *named, found[0].Driver, d)}
+	case len(found) > 0:
+		limit = driverNamed(found[0].Driver)
+	}
+	return named, limit, refused
+}
+
+// driverOfGroup returns the driver of the PVCs of a group, empty if it is unknown.
+func driverOfGroup(of *subject) (d driver, refused Problem) {
+	for _, claim := range of.claims {
+		switch other := driverOf(claim); {
+		case other.inTree():
+			return "", Problem{Reason: v1alpha1.ReasonNoGroupSnapshotClass,
+				Message: fmt.Sprintf("PVC %s belongs to %s, an in-tree plugin, whose volumes cannot be snapshotted", claim.Name, other)}
+		case other == "" || other == d:
+		case d == "":
+			d = other
+		default:
+			return "", Problem{Reason: v1alpha1.ReasonMixedDrivers,
+				Message: fmt.Sprintf("the PVCs of the group belong to several drivers, such as %s and %s", d, other)}
+		}
+	}
+	return d, Problem{}
+}
+
+// defaultOf returns why the snapshot controller finds no default class of a driver.
+func defaultOf(d driver, ofDriver []*groupv1.VolumeGroupSnapshotClass) Problem {
+	defaults := 0
+	for _, class := range ofDriver {
+		if class.Annotations[annotationDefaultGroupClass] == "true" {
+			defaults++
+		}
+	}
+	switch {
+	case d == "" || defaults == 1:
+		return Problem{}
+	case len(ofDriver) == 0:
+		return Problem{Reason: v1alpha1.ReasonNoGroupSnapshotClass, Message: fmt.Sprintf("no VolumeGroupSnapshotClass belongs to driver %s", d)}
+	}
+	return Problem{Reason: v1alpha1.ReasonNoDefaultGroupSnapshotClass, Message: fmt.Sprintf(
+		"driver %s has %d VolumeGroupSnapshotClasses, of which %d are the default; name one in the schedule, or make one the default",
+		d, len(ofDriver), defaults)}
+}
+
+// groupClasses returns some of the VolumeGroupSnapshotClasses.
+func (c Classes) groupClasses(which func(*groupv1.VolumeGroupSnapshotClass) bool) (found []*groupv1.VolumeGroupSnapshotClass) {
+	for _, o := range c.All {
+		if class, ok := o.(*groupv1.VolumeGroupSnapshotClass); ok && which(class) {
+			found = append(found, class)
+		}
+	}
+	return found
+}
+
+// retainsGroups returns whether the data of a group snapshot of a class stays in the storage
+// when the group snapshot is deleted. No class stands for the driver's default.
+func (c Classes) retainsGroups(name *string, d driver) bool {
+	return len(c.groupClasses(func(class *groupv1.VolumeGroupSnapshotClass) bool {
+		if string(class.DeletionPolicy) != string(snapshotv1.VolumeSnapshotContentRetain) {
+			return false
+		}
+		return name != nil && class.Name == *name ||
+			name == nil && driver(class.Driver) == d && class.Annotations[annotationDefaultGroupClass] == "true"
+	})) > 0
+}
+
+// stripGroupClass reduces a VolumeGroupSnapshotClass to what decisions read.
+func stripGroupClass(o any) (any, error) {
+	class, ok := o.(*groupv1.VolumeGroupSnapshotClass)
+	if !ok {
+		return o, nil
+	}
+	class.ManagedFields, class.Finalizers, class.Labels, class.OwnerReferences = nil, nil, nil, nil
+	class.Annotations = only(class.Annotations, append([]string{annotationDefaultGroupClass}, capacityAnnotations...)...)
+	class.Parameters = nil
+	return class, nil
+}
+
+// groupClassChanged returns whether an update of a VolumeGroupSnapshotClass may change a
+// decision.
+func groupClassChanged(before, after client.Object) bool {
+	b, a := before.(*groupv1.VolumeGroupSnapshotClass), after.(*groupv1.VolumeGroupSnapshotClass)
+	return b.Driver != a.Driver || b.DeletionPolicy != a.DeletionPolicy ||
+		b.Annotations[annotationDefaultGroupClass] != a.Annotations[annotationDefaultGroupClass] ||
+		slices.ContainsFunc(capacityAnnotations, func(key string) bool { return b.Annotations[key] != a.Annotations[key] })
+}

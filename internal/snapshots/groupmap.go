@@ -1,0 +1,223 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+)
+
+// The members of a group snapshot are looked for again after half of the time since it was
+// cut, within these bounds.
+const (
+	seekSoonest = time.Second
+	seekLatest  = time.Hour
+)
+
+// memberPatience is how long the members of a group snapshot that is cut may be missing:
+// they are made, and become ready, a moment after it.
+const memberPatience = time.Minute
+
+// mapGroup decides which group snapshots a group of selected PVCs should have.
+func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decision {
+	seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
+	of, from := p.groupOf(seen), p.origin(seen.Related)
+	slots := p.slots(&of, from, seen.Now)
+	classes := Classes{Known: p.classesKnown, All: seen.Related}
+	class, limit, refused := classes.forGroup(&of, p.schedule.Spec.Group.VolumeGroupSnapshotClassName)
+	if refused.Reason == "" || len(seen.Missing) > 0 { // which explains why there is no class
+		refused = p.mismatch(&of, seen)
+	}
+	g := groupSeriesOf(seen)
+	volumes := volumesOf(&of, classes.capacityOf(limit), seen)
+	g.Whole.VolumeFull = slices.ContainsFunc(volumes, func(v volume) bool { return v.full() })
+	stopped := stoppedBy(&of)
+	if refused.Reason == "" && stopped == "" {
+		g.Whole.Slot = slots.Current
+	}
+	decided, d, spared := p.decideGroup(seen, g, from)
+	status := p.statusOf(&of, g.Whole.Snapshots, seen.Now)
+	status.Spared, d.Status = spared, status
+	d.Next = earliest(d.Next, slots.Next, slots.Until)
+	status.NextSlot = slots.Next
+	if decided.Take.Create() {
+		d.Ensure = append(d.Ensure, desired(&of, newGroup(p.schedule, &of, class, slots.Current), limit, g.Whole.Snapshots, seen.Now))
+		status.pending = &pendingSlot{slot: slots.Current, driver: limit}
+	} else if status.LastSnapshot.Before(slots.Dropped) {
+		status.pending = &pendingSlot{slot: slots.Dropped, late: true}
+	}
+	status.retained = classes.retainsGroups(class, limit)
+	status.addCapacities(volumes, p.spec, decided.Take)
+	if refused.Reason != "" {
+		status.add(refused)
+	}
+	if at := failsAt(p.spec, g.Whole.Snapshots, seen.Now); at.After(seen.Now) {
+		d.Next = earliest(d.Next, at)
+	}
+	p.addWords(&d, status, g.Whole.Snapshots, seen)
+	p.addTroubles(&d, status, refused, g.Whole.Snapshots, slots, decided.Take, seen.Now)
+	if stopped != "" {
+		status.stop(&of, stopped)
+	}
+	p.addParts(&d, status, &of, g, from, seen.Now)
+	p.addMembers(&d, status, g, seen.Now)
+	if template := from.withheld(p.schedule); template != nil && refused.Reason == "" {
+		p.addWithheld(&d, status, template, &of, g.Whole.Snapshots, decided.Take, seen.Now)
+	}
+	return d
+}
+
+// groupTombstone decides which group snapshots to keep of a group without a selected PVC.
+func (p *program) groupTombstone(seen mapcontroller.Observation) mapcontroller.Decision {
+	seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
+	g := groupSeriesOf(seen)
+	_, d, spared := p.decideGroup(seen, g, p.origin(seen.Related))
+	if len(seen.Outputs) > 0 {
+		d.Status = &keyStatus{LastSnapshot: retention.LastSlot(g.Whole.Snapshots, seen.Now), Spared: spared}
+	}
+	return d
+}
+
+// decideGroup asks retention about the group snapshots of a key.
+func (p *program) decideGroup(
+	seen mapcontroller.Observation, g *groupSeries, from origin,
+) (decided retention.Decision, d mapcontroller.Decision, n spared) {
+	decided = retention.DecideGroup(p.spec.retention, seen.Now, g.GroupSeries)
+	d, n = p.carryOut(seen, g.Whole, decided, from)
+	d.Delete = slices.DeleteFunc(d.Delete, func(r mapcontroller.Removal) bool {
+		may, at := mayGo(r.Object.(*groupv1.VolumeGroupSnapshot), p.spec.retention.ReadyDeadline, seen.Now.Add(-seen.Ahead))
+		if !may {
+			d.Next = earliest(d.Next, at)
+		}
+		return !may
+	})
+	for i, v := range g.outputs {
+		s := &g.Whole.Snapshots[i]
+		if s.Uncut() || s.Deleting || len(g.lacks[i]) == 0 {
+			continue
+		}
+		d.Seek = append(d.Seek, v)
+		since := seen.Now.Sub(s.AgeBase(seen.Now))
+		d.Next = earliest(d.Next, seen.Now.Add(min(max(since/2, seekSoonest), seekLatest)))
+	}
+	return decided, d, n
+}
+
+// mismatch returns why the labels of a group do not stand for its PVCs.
+func (p *program) mismatch(of *subject, seen mapcontroller.Observation) Problem {
+	if len(seen.Missing) > 0 {
+		return Problem{Reason: v1alpha1.ReasonGroupSnapshotAPIMissing, Message: "VolumeGroupSnapshots are not installed in this cluster, " +
+			"or the operator may not list them; they need the CRDs of group " + groupv1.GroupName + ", version v1"}
+	}
+	if n := len(of.claims); n > maxGroup {
+		return Problem{Reason: v1alpha1.ReasonGroupTooLarge, Message: fmt.Sprintf("the group has %d PVCs, and may have %d", n, maxGroup)}
+	}
+	var others []string
+	for _, o := range seen.Unselected {
+		if p.groupKey(o) == of.key {
+			others = append(others, o.GetName())
+		}
+	}
+	if len(others) == 0 {
+		return Problem{}
+	}
+	slices.Sort(others)
+	return Problem{Reason: v1alpha1.ReasonGroupMismatch, Message: "the labels of the group match PVCs that the schedule does not select: " +
+		report.List(others, maxTerminating) + "; exclude them by a label, not by an annotation"}
+}
+
+// addCapacities adds what the storage cannot take, of the first volume that is full.
+func (k *keyStatus) addCapacities(volumes []volume, spec *compiled, take retention.Take) {
+	for i := range volumes {
+		if i == 0 || volumes[i].full() && !k.noPlace {
+			k.addCapacity(&volumes[i], spec, take)
+		}
+	}
+}
+
+// stoppedBy returns the PVC of a group that cannot be snapshotted now, and why.
+func stoppedBy(of *subject) string {
+	for _, claim := range of.claims {
+		if reason := skip(claim); reason != "" {
+			return fmt.Sprintf("PVC %s is %s, which stops its group", claim.Name, reason)
+		}
+	}
+	return ""
+}
+
+// stop says that a PVC stops its group. Once a slot is overdue, that is the reason.
+func (k *keyStatus) stop(of *subject, why string) {
+	if !slices.ContainsFunc(of.claims, func(claim *corev1.PersistentVolumeClaim) bool { return skip(claim) == "" }) {
+		k.SkipReason = why
+		return
+	}
+	for i := range k.Problems {
+		if isOverdue(k.Problems[i]) {
+			k.Problems[i].Message += "; " + why
+		}
+	}
+}
+
+// addParts adds what is known of each PVC of a group.
+func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *subject, g *groupSeries, from origin, now time.Time) {
+	status.RecoveryPoint = time.Time{}
+	for _, claim := range of.claims {
+		found, series := g.of(claim)
+		one := subject{claim: claim, key: of.key, group: of.group, anchor: of.anchor}
+		if claim.CreationTimestamp.After(one.anchor) { // it joined later
+			one.anchor = claim.CreationTimestamp.Time
+		}
+		part := claimPart{name: claim.Name, recoveryPoint: recoveryPoint(series, one.anchor, now)}
+		if skip(claim) == "" {
+			part.protection = p.protect(d, &one, from, series, now)
+			status.RecoveryPoint = earliest(status.RecoveryPoint, part.recoveryPoint)
+		}
+		drills := drillsOf(found, series, now)
+		part.verified = drills.Verified
+		if drills.Failed.Reason != "" {
+			drills.Failed.Claim = claim.Name
+			status.add(drills.Failed)
+		}
+		status.group.parts = append(status.group.parts, part)
+	}
+}
+
+// addMembers adds what is wrong with the members of group snapshots.
+func (p *program) addMembers(d *mapcontroller.Decision, status *keyStatus, g *groupSeries, now time.Time) {
+	newest := retention.Newest(g.Whole.Snapshots, now)
+	for i, v := range g.outputs {
+		if names := g.deleted[i]; len(names) > 0 && v.DeletionTimestamp == nil {
+			status.addIfNew(Problem{Reason: v1alpha1.ReasonMemberDeleted, Message: fmt.Sprintf(
+				"the data of %s in VolumeGroupSnapshot %s is lost: its VolumeSnapshot is being deleted, which cannot be revoked",
+				report.List(names, maxTerminating), v.Name)})
+		}
+		s := &g.Whole.Snapshots[i]
+		if i != newest || !s.ReadyToUse || s.Deleting || len(g.lacks[i])+len(g.strangers[i]) == 0 {
+			continue
+		}
+		if patience := s.AgeBase(now).Add(memberPatience); len(g.strangers[i]) == 0 && now.Before(patience) {
+			d.Next = earliest(d.Next, patience)
+			continue
+		}
+		var what []string
+		if len(g.lacks[i]) > 0 {
+			what = append(what, "holds no data of "+report.List(g.lacks[i], maxTerminating))
+		}
+		if len(g.strangers[i]) > 0 {
+			what = append(what, "holds data of others: "+report.List(g.strangers[i], maxTerminating))
+		}
+		status.add(Problem{Reason: v1alpha1.ReasonGroupIncomplete, Message: fmt.Sprintf(
+			"VolumeGroupSnapshot %s is ready, and %s", v.Name, strings.Join(what, ", and "))})
+	}
+}

@@ -1,0 +1,167 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+)
+
+// members are what labels and listing make of VolumeSnapshots that the snapshot controller
+// makes for a group snapshot.
+var members = mapcontroller.Children{
+	Object: &snapshotv1.VolumeSnapshot{}, Label: v1alpha1.LabelGroupSnapshot, Strip: stripMember, Claims: claimsMember,
+}
+
+// groupSeries is the group snapshots of a group as decisions see them.
+type groupSeries struct {
+	retention.GroupSeries
+	outputs []*groupv1.VolumeGroupSnapshot
+	// held are, for each output, its members that count, by the UID of the PVC.
+	held []map[types.UID]*snapshotv1.VolumeSnapshot
+	// lacks are, for each output, the PVCs of its record without a member; deleted those whose member is being
+	// deleted, and strangers the members of which the record knows no PVC.
+	lacks, deleted, strangers [][]string
+}
+
+// groupSeriesOf returns the group snapshots of a key. The claim of the whole is that of a
+// group without PVCs.
+func groupSeriesOf(seen mapcontroller.Observation) *groupSeries {
+	g := &groupSeries{GroupSeries: retention.GroupSeries{Claims: map[string]retention.GroupClaim{}}}
+	g.Whole.Claim = retention.Gone
+	for _, o := range seen.Unselected {
+		g.Claims[string(o.GetUID())] = retention.GroupClaim{Claim: retention.Unselected, Deleting: o.GetDeletionTimestamp() != nil}
+		g.Whole.Claim = retention.Unselected
+	}
+	for _, o := range seen.Selected {
+		g.Claims[string(o.GetUID())] = retention.GroupClaim{Claim: retention.Selected, Deleting: o.GetDeletionTimestamp() != nil}
+		g.Whole.Claim = retention.Selected
+	}
+	names, restores := map[string]types.UID{}, restoring(seen.Related)
+	for _, o := range slices.Concat(seen.Selected, seen.Unselected) {
+		names[o.GetName()] = o.GetUID()
+	}
+	for _, o := range seen.Outputs {
+		g.add(o.(*groupv1.VolumeGroupSnapshot), members.Of(o, seen.Children), names, restores)
+	}
+	return g
+}
+
+// add adds a group snapshot with its labeled members. names are the PVCs that exist.
+func (g *groupSeries) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, names map[string]types.UID, restores map[string]bool) {
+	s, record := snapshotOfGroup(v), claimsOf(v)
+	for _, m := range of {
+		s.Restoring = s.Restoring || restores[m.GetName()]
+		if until, held := HeldUntil(m); held && until.After(s.HeldUntil) {
+			s.HeldUntil = until
+		}
+	}
+	byClaim, strangers := membersByClaim(of, record)
+	var parts []retention.Part
+	var lacks, deleted []string
+	held := map[types.UID]*snapshotv1.VolumeSnapshot{}
+	for _, name := range slices.Sorted(maps.Keys(record)) {
+		uid, found := record[name], byClaim[name]
+		if s.Uncut() && (names[name] != uid || g.Claims[string(uid)].Deleting) {
+			g.Whole.ClaimDeleting = true // it would be cut without it, or from another one of its name
+		}
+		switch {
+		case len(found) != 1 || held[uid] != nil: // of several, nobody knows which it is
+			lacks = append(lacks, name)
+		case found[0].DeletionTimestamp != nil:
+			deleted = append(deleted, name)
+		default:
+			held[uid] = found[0]
+			m := snapshotOf(found[0])
+			parts = append(parts, retention.Part{
+				UID: string(uid), Ready: m.ReadyToUse, HasError: m.HasError, ErrorTime: m.ErrorTime,
+				VerifiedAt: m.VerifiedAt, VerifyFailedAt: m.VerifyFailedAt,
+			})
+		}
+	}
+	if s.Uncut() || s.Deleting {
+		parts = nil
+	}
+	g.outputs, g.held = append(g.outputs, v), append(g.held, held)
+	g.lacks, g.deleted, g.strangers = append(g.lacks, lacks), append(g.deleted, deleted), append(g.strangers, strangers)
+	g.Whole.Snapshots, g.Parts = append(g.Whole.Snapshots, s), append(g.Parts, parts)
+}
+
+// membersByClaim returns members by the PVC of the record that they name, and what the others
+// name.
+func membersByClaim(
+	of []client.Object, record map[string]types.UID,
+) (byClaim map[string][]*snapshotv1.VolumeSnapshot, strangers []string) {
+	byClaim = map[string][]*snapshotv1.VolumeSnapshot{}
+	for _, o := range of {
+		m := o.(*snapshotv1.VolumeSnapshot)
+		name := claimName(m)
+		if _, known := record[name]; known {
+			byClaim[name] = append(byClaim[name], m)
+		} else {
+			strangers = append(strangers, cmp.Or(name, m.Name))
+		}
+	}
+	return byClaim, strangers
+}
+
+// of returns what holds a PVC: the members as objects, and as snapshots of its series.
+func (g *groupSeries) of(claim *corev1.PersistentVolumeClaim) (found []client.Object, series []retention.Snapshot) {
+	for i := range g.outputs {
+		if len(g.Parts[i]) > 0 && g.held[i][claim.UID] != nil {
+			found = append(found, g.held[i][claim.UID])
+		}
+	}
+	return found, g.Of(string(claim.UID)).Snapshots
+}
+
+// unboundFor is how old a group snapshot without content must be at least before it is deleted.
+const unboundFor = 10 * time.Minute
+
+// mayGo returns whether a group snapshot may be deleted at a time without leaking its data, and
+// otherwise when that changes by time alone; zero: never.
+func mayGo(v *groupv1.VolumeGroupSnapshot, readyDeadline time.Duration, now time.Time) (may bool, at time.Time) {
+	if slices.Contains(v.Finalizers, boundFinalizer) {
+		return true, time.Time{}
+	}
+	if v.Status != nil && v.Status.BoundVolumeGroupSnapshotContentName != nil {
+		return false, time.Time{} // its event follows
+	}
+	at = v.CreationTimestamp.Add(max(readyDeadline, unboundFor))
+	return !now.Before(at), at
+}
+
+// claimsMember implements Children.Claims: a member is labeled while the PVC that it names has the
+// UID of the record. One whose PVC is not in the record is labeled, too, so that it is seen: it
+// never counts.
+func claimsMember(ctx context.Context, live client.Reader, output, child client.Object) (bool, error) {
+	name := claimName(child)
+	uid, known := claimsOf(output)[name]
+	if !known {
+		return true, nil
+	}
+	claim := &metav1.PartialObjectMetadata{}
+	claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+	err := live.Get(ctx, client.ObjectKey{Namespace: child.GetNamespace(), Name: name}, claim)
+	return err == nil && claim.UID == uid, client.IgnoreNotFound(err)
+}
+
+// MembersOf returns those of some labeled VolumeSnapshots that are members of a group snapshot.
+func MembersOf(v *groupv1.VolumeGroupSnapshot, all []client.Object) []client.Object {
+	return members.Of(v, all)
+}
