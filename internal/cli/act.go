@@ -12,6 +12,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,7 @@ import (
 const (
 	scheduleResource = "snapshotschedule.snapshots.mapcontroller.dev"
 	snapshotResource = "volumesnapshot.snapshot.storage.k8s.io"
+	groupResource    = "volumegroupsnapshot.groupsnapshot.storage.k8s.io"
 	claimResource    = "persistentvolumeclaim"
 )
 
@@ -42,13 +44,12 @@ func (f *Factory) warn(format string, args ...any) {
 }
 
 // eachSnapshot is the RunE of a command that does something with each named
-// VolumeSnapshot. It returns all errors.
-func (f *Factory) eachSnapshot(do func(ctx context.Context, v *snapshotv1.VolumeSnapshot) error) func(*cobra.Command, []string) error {
+// VolumeSnapshot or VolumeGroupSnapshot. It returns all errors.
+func (f *Factory) eachSnapshot(do func(ctx context.Context, v client.Object) error) func(*cobra.Command, []string) error {
 	return f.connected(func(ctx context.Context, names []string) error {
 		var errs []error
 		for _, name := range names {
-			v := &snapshotv1.VolumeSnapshot{}
-			err := f.get(ctx, name, v)
+			v, err := f.getSnapshot(ctx, name)
 			if err == nil {
 				err = do(ctx, v)
 			}
@@ -58,8 +59,27 @@ func (f *Factory) eachSnapshot(do func(ctx context.Context, v *snapshotv1.Volume
 	})
 }
 
-func beingDeleted(v *snapshotv1.VolumeSnapshot) error {
-	return fmt.Errorf("VolumeSnapshot %s is being deleted", v.Name)
+// getSnapshot reads a VolumeSnapshot or, if there is none of the name, a VolumeGroupSnapshot.
+func (f *Factory) getSnapshot(ctx context.Context, name string) (client.Object, error) {
+	v, group := &snapshotv1.VolumeSnapshot{}, &groupv1.VolumeGroupSnapshot{}
+	err := f.get(ctx, name, v)
+	if apierrors.IsNotFound(err) && f.client.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, group) == nil {
+		return group, nil
+	}
+	return v, err
+}
+
+// resourceOf returns the resource of a snapshot, and its kind.
+func resourceOf(v client.Object) (resource, kind string) {
+	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); isGroup {
+		return groupResource, "VolumeGroupSnapshot"
+	}
+	return snapshotResource, "VolumeSnapshot"
+}
+
+func beingDeleted(v client.Object) error {
+	_, kind := resourceOf(v)
+	return fmt.Errorf("%s %s is being deleted", kind, v.GetName())
 }
 
 // fieldOwner is the plugin's name in managed fields.
@@ -125,7 +145,7 @@ func newHoldCommand(f *Factory) *cobra.Command {
   kubectl snapsched hold pgdata-20261121100928-46grgsginy --until 1w`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: f.CompleteSnapshots(),
-		RunE: f.eachSnapshot(func(ctx context.Context, v *snapshotv1.VolumeSnapshot) (err error) {
+		RunE: f.eachSnapshot(func(ctx context.Context, v client.Object) (err error) {
 			if until != "" && reason == "" { // the same end for all
 				if reason, err = f.endOfHold(ctx, until); err != nil {
 					return err
@@ -161,27 +181,28 @@ func (f *Factory) endOfHold(ctx context.Context, until string) (string, error) {
 	return end.UTC().Format(time.RFC3339), nil
 }
 
-func (f *Factory) hold(ctx context.Context, v *snapshotv1.VolumeSnapshot, reason string) error {
-	held, is := v.Annotations[v1alpha1.AnnotationHold]
+func (f *Factory) hold(ctx context.Context, v client.Object, reason string) error {
+	held, is := v.GetAnnotations()[v1alpha1.AnnotationHold]
+	resource, kind := resourceOf(v)
 	switch {
-	case v.DeletionTimestamp != nil:
+	case v.GetDeletionTimestamp() != nil:
 		return beingDeleted(v)
 	case is && (reason == "" || reason == held):
-		f.did(snapshotResource, v.Name, "unchanged")
+		f.did(resource, v.GetName(), "unchanged")
 		return nil
 	case reason == "":
 		reason = "true"
 	}
-	if v.Labels[v1alpha1.LabelMapKey] == "" {
-		f.warn("VolumeSnapshot %s is not a schedule's, so only schedules that adopt it respect the hold", v.Name)
+	if labels := v.GetLabels(); labels[v1alpha1.LabelMapKey] == "" && labels[v1alpha1.LabelGroupSnapshot] == "" {
+		f.warn("%s %s is not a schedule's, so only schedules that adopt it respect the hold", kind, v.GetName())
 	}
 	if err := f.annotate(ctx, v, v1alpha1.AnnotationHold, reason); err != nil {
 		return err
 	}
-	if v.DeletionTimestamp != nil {
+	if v.GetDeletionTimestamp() != nil {
 		return beingDeleted(v) // since it was read
 	}
-	f.did(snapshotResource, v.Name, "held")
+	f.did(resource, v.GetName(), "held")
 	return nil
 }
 
@@ -199,15 +220,16 @@ func newUnholdCommand(f *Factory) *cobra.Command {
 	}
 }
 
-func (f *Factory) unhold(ctx context.Context, v *snapshotv1.VolumeSnapshot) error {
-	if _, held := v.Annotations[v1alpha1.AnnotationHold]; !held {
-		f.did(snapshotResource, v.Name, "unchanged")
+func (f *Factory) unhold(ctx context.Context, v client.Object) error {
+	resource, _ := resourceOf(v)
+	if _, held := v.GetAnnotations()[v1alpha1.AnnotationHold]; !held {
+		f.did(resource, v.GetName(), "unchanged")
 		return nil
 	}
 	if err := f.annotate(ctx, v, v1alpha1.AnnotationHold, nil); err != nil {
 		return err
 	}
-	f.did(snapshotResource, v.Name, "no longer held")
+	f.did(resource, v.GetName(), "no longer held")
 	return nil
 }
 
@@ -227,8 +249,20 @@ func newReleaseCommand(f *Factory) *cobra.Command {
 	}
 }
 
-func (f *Factory) release(ctx context.Context, v *snapshotv1.VolumeSnapshot) error {
-	released, err := update(ctx, f, v, func() ([]byte, error) { return releasePatch(v) })
+func (f *Factory) release(ctx context.Context, v client.Object) error {
+	resource, _ := resourceOf(v)
+	var released bool
+	var err error
+	switch v := v.(type) {
+	case *groupv1.VolumeGroupSnapshot:
+		released, err = update(ctx, f, v, func() ([]byte, error) { return releasePatch(v) })
+	case *snapshotv1.VolumeSnapshot:
+		if snapshots.GroupMember(v) {
+			return fmt.Errorf("VolumeSnapshot %s is a member of a VolumeGroupSnapshot, and its data belongs to that: "+
+				"release the VolumeGroupSnapshot", v.Name)
+		}
+		released, err = update(ctx, f, v, func() ([]byte, error) { return releasePatch(v) })
+	}
 	if err != nil {
 		return err
 	}
@@ -236,32 +270,33 @@ func (f *Factory) release(ctx context.Context, v *snapshotv1.VolumeSnapshot) err
 	if released {
 		what = "released"
 	}
-	f.did(snapshotResource, v.Name, what)
+	f.did(resource, v.GetName(), what)
 	return nil
 }
 
 // releasePatch is the patch that releases a snapshot; nil if it belongs to no
 // schedule. Label and owner go together: between two patches, the schedule could be
 // deleted, and the snapshot with it, or the label be gone and the operator down.
-func releasePatch(v *snapshotv1.VolumeSnapshot) ([]byte, error) {
-	if v.DeletionTimestamp != nil {
+func releasePatch(v client.Object) ([]byte, error) {
+	if v.GetDeletionTimestamp() != nil {
 		return nil, beingDeleted(v)
 	}
 	if owner := metav1.GetControllerOf(v); owner != nil && !snapshots.Ownership.IsParent(owner) {
-		return nil, fmt.Errorf("VolumeSnapshot %s is controlled by %s %s, not by a SnapshotSchedule", v.Name, owner.Kind, owner.Name)
+		_, kind := resourceOf(v)
+		return nil, fmt.Errorf("%s %s is controlled by %s %s, not by a SnapshotSchedule", kind, v.GetName(), owner.Kind, owner.Name)
 	}
 	kept := []metav1.OwnerReference{}
-	for _, owner := range v.OwnerReferences {
+	for _, owner := range v.GetOwnerReferences() {
 		if !snapshots.Ownership.IsParent(&owner) {
 			kept = append(kept, owner)
 		}
 	}
-	_, labeled := v.Labels[v1alpha1.LabelMapKey]
-	if !labeled && len(kept) == len(v.OwnerReferences) {
+	_, labeled := v.GetLabels()[v1alpha1.LabelMapKey]
+	if !labeled && len(kept) == len(v.GetOwnerReferences()) {
 		return nil, nil
 	}
 	return metadata(map[string]any{
-		"resourceVersion": v.ResourceVersion,
+		"resourceVersion": v.GetResourceVersion(),
 		"labels":          map[string]any{v1alpha1.LabelMapKey: nil},
 		"ownerReferences": kept,
 	}), nil

@@ -159,8 +159,15 @@ func coverageOf(found []*v1alpha1.SnapshotSchedule, inv *inventory, now time.Tim
 			continue
 		}
 		for of, d := range judged {
-			if of.state(judge.Selects) == stateSelected {
+			if of.state(judge) != stateSelected {
+				continue
+			}
+			if of.claim != nil {
 				under[of.claim] = append(under[of.claim], relationOf(s, of.claim, d, now))
+			}
+			for i := range d.Parts {
+				claim := of.claimNamed(d.Parts[i].Claim)
+				under[claim] = append(under[claim], relationOf(s, claim, d.OfPart(i), now))
 			}
 		}
 	}
@@ -193,7 +200,7 @@ func relationOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClai
 		r.inactive = "it is suspended"
 	}
 	if r.skip == "" { // else the report is older than what makes the PVC skipped
-		r.refused = refusalOf(problemsOf(s, claim.Name, stateSelected, d.Problems))
+		r.refused = refusalOf(problemsOf(s, claim.Name, d.Group, stateSelected, d.Problems))
 	}
 	if i := retention.NewestReady(d.Series.Snapshots, now); i >= 0 {
 		r.recovery = d.Series.Snapshots[i].AgeBase(now)
@@ -285,8 +292,8 @@ func leftovers(found []*v1alpha1.SnapshotSchedule, inv *inventory) []leftover {
 	for _, s := range found {
 		known[leftover{Namespace: s.Namespace, Schedule: s.Name}] = true
 	}
-	for namespace, all := range inv.snapshots {
-		for _, v := range all {
+	for namespace := range inv.namespaces() {
+		for _, v := range slices.Concat(inv.snapshots[namespace], inv.groups[namespace]) {
 			of := leftover{Namespace: namespace, Schedule: v.GetLabels()[v1alpha1.LabelSchedule]}
 			if !known[of] && of.Schedule != "" && !snapshots.GroupMember(v) {
 				counts[of]++

@@ -232,7 +232,7 @@ func TestWhyNamesTheDelay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := s.inv.seriesOf(stricter, judge.Selects)[0].snapshots[10]
+	o := s.inv.seriesOf(stricter, judge)[0].snapshots[10]
 	r := &whyResult{Namespace: "shop", Name: o.GetName(), Schedule: "tiers"}
 	r.judgeUnder(stricter, s.inv, o.GetLabels()[v1alpha1.LabelMapKey], s.now)
 	golden(t, func(b *bytes.Buffer) error { return printWhy(b, &Output{}, r, s.now) }, `

@@ -7,15 +7,19 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,19 +32,33 @@ type inventory struct {
 	classes snapshots.Classes
 	// origin is that of the one schedule that is judged, as far as it is known.
 	origin []client.Object
-	// Both are by namespace.
-	claims    map[string][]client.Object
-	snapshots map[string][]client.Object
+	// All are by namespace. members are those of groups.
+	claims, snapshots, groups, members map[string][]client.Object
 }
 
 // series are the snapshots of one map key under one schedule.
 type series struct {
 	mapKey string
-	// claim is nil if the PVC is gone.
-	claim     *corev1.PersistentVolumeClaim
+	// claim is nil if the PVC is gone, and for a group.
+	claim *corev1.PersistentVolumeClaim
+	// claims are those PVCs of a group that exist.
+	claims    []*corev1.PersistentVolumeClaim
 	snapshots []client.Object
+	members   []client.Object
 	restores  []client.Object
 }
+
+// judged returns a series as a Judge takes it.
+func (s *series) judged() snapshots.Series {
+	claims := s.claims
+	if s.claim != nil {
+		claims = []*corev1.PersistentVolumeClaim{s.claim}
+	}
+	return snapshots.Series{MapKey: s.mapKey, Claims: claims, Snapshots: s.snapshots, Members: s.members, Restores: s.restores}
+}
+
+// isGroup returns whether it is of a group of PVCs.
+func (s *series) isGroup() bool { of := s.judged(); return of.IsGroup() }
 
 // readSchedule reads one schedule.
 func (f *Factory) readSchedule(ctx context.Context, name string) (*v1alpha1.SnapshotSchedule, error) {
@@ -82,8 +100,41 @@ func (f *Factory) readInventory(
 	if err := f.list(ctx, found, append(opts, client.InNamespace(namespace))...); err != nil {
 		return nil, err
 	}
-	classes, err := f.readClasses(ctx)
-	return &inventory{classes: classes, claims: byNamespace(claims), snapshots: byNamespace(found)}, err
+	inv := &inventory{claims: byNamespace(claims), snapshots: byNamespace(found)}
+	var err error
+	if inv.groups, inv.members, err = f.readGroups(ctx, namespace, opts...); err != nil {
+		return nil, err
+	}
+	inv.classes, err = f.readClasses(ctx)
+	return inv, err
+}
+
+// namespaces returns those in which there are snapshots.
+func (inv *inventory) namespaces() map[string]bool {
+	all := map[string]bool{}
+	for namespace := range inv.snapshots {
+		all[namespace] = true
+	}
+	for namespace := range inv.groups {
+		all[namespace] = true
+	}
+	return all
+}
+
+// readGroups reads the group snapshots that match the options, and their members. A cluster
+// that has no group snapshots has none, and a user may not be allowed to read them.
+func (f *Factory) readGroups(
+	ctx context.Context, namespace string, opts ...client.ListOption,
+) (groups, members map[string][]client.Object, err error) {
+	found, of := &groupv1.VolumeGroupSnapshotList{}, &snapshotv1.VolumeSnapshotList{}
+	switch err := f.list(ctx, found, append(opts, client.InNamespace(namespace))...); {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, nil, nil
+	case err != nil || len(found.Items) == 0:
+		return nil, nil, err
+	}
+	err = f.list(ctx, of, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelGroupSnapshot})
+	return byNamespace(found), byNamespace(of), err
 }
 
 func byNamespace(list client.ObjectList) map[string][]client.Object {
@@ -125,7 +176,16 @@ func (f *Factory) readClasses(ctx context.Context) (snapshots.Classes, error) {
 		f.classesDenied = true
 		return snapshots.Classes{}, nil
 	}
-	return snapshots.Classes{Known: err == nil, All: items(list)}, err
+	all, groups := items(list), &groupv1.VolumeGroupSnapshotClassList{}
+	if err == nil {
+		switch err = f.list(ctx, groups); {
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+			err = nil
+		default:
+			all = append(all, items(groups)...)
+		}
+	}
+	return snapshots.Classes{Known: err == nil, All: all}, err
 }
 
 // readOrigin reads the ClusterSnapshotSchedule of a schedule's name, and the namespace. A
@@ -161,42 +221,70 @@ func (inv *inventory) judged(
 		return nil, nil, err
 	}
 	return judge, func(yield func(*series, *snapshots.Judgment) bool) {
-		for _, of := range inv.seriesOf(s, judge.Selects) {
-			d := judge.Judge(now, of.mapKey, of.claim, of.snapshots, of.restores)
-			if (of.state(judge.Selects) == stateSelected || len(d.Outputs) > 0) && !yield(of, &d) {
+		for _, of := range inv.seriesOf(s, judge) {
+			d := judge.Judge(now, of.judged())
+			if (of.state(judge) == stateSelected || len(d.Outputs) > 0) && !yield(of, &d) {
 				return
 			}
 		}
 	}, nil
 }
 
-// seriesOf returns the series of a schedule: those of the PVCs that it selects,
-// those of PVCs that are gone, and those of PVCs that it does not select, each by
-// name. What only refers to the schedule is among them.
-func (inv *inventory) seriesOf(s *v1alpha1.SnapshotSchedule, selects func(*corev1.PersistentVolumeClaim) bool) []*series {
-	byKey := map[string][]client.Object{}
+// seriesOf returns the series of a schedule under some judges: those of the PVCs that one of
+// them selects, those of PVCs that are gone, and those of PVCs that none selects, each by
+// name; and those of groups. What only refers to the schedule is among them.
+func (inv *inventory) seriesOf(s *v1alpha1.SnapshotSchedule, judges ...*snapshots.Judge) []*series {
+	byKey, restores := map[string]*series{}, snapshots.Restores(s.Namespace, inv.claims[s.Namespace])
+	of := func(key string) *series {
+		if byKey[key] == nil {
+			byKey[key] = &series{mapKey: key, restores: restores}
+		}
+		return byKey[key]
+	}
+	uids := map[types.UID]*corev1.PersistentVolumeClaim{}
+	for _, o := range inv.claims[s.Namespace] {
+		claim := o.(*corev1.PersistentVolumeClaim)
+		uids[claim.UID] = claim
+		for _, judge := range judges {
+			if judge != nil && judge.Selects(claim) {
+				of(judge.Key(claim)).addClaim(claim)
+			}
+		}
+	}
 	for _, v := range inv.snapshots[s.Namespace] {
 		if v.GetLabels()[v1alpha1.LabelSchedule] == s.Name || snapshots.Refers(v, s) {
-			key := cmp.Or(v.GetLabels()[v1alpha1.LabelMapKey], inv.sourceUID(v))
-			byKey[key] = append(byKey[key], v)
+			one := of(cmp.Or(v.GetLabels()[v1alpha1.LabelMapKey], inv.sourceUID(v)))
+			one.snapshots = append(one.snapshots, v)
+			one.addClaim(uids[types.UID(one.mapKey)])
 		}
 	}
-	restores := snapshots.Restores(s.Namespace, inv.claims[s.Namespace])
-	var all []*series
-	for _, o := range inv.claims[s.Namespace] {
-		claim, key := o.(*corev1.PersistentVolumeClaim), string(o.GetUID())
-		if len(byKey[key]) > 0 || selects(claim) {
-			all = append(all, &series{mapKey: key, claim: claim, snapshots: byKey[key], restores: restores})
+	for _, v := range inv.groups[s.Namespace] {
+		if v.GetLabels()[v1alpha1.LabelSchedule] == s.Name || snapshots.Refers(v, s) {
+			one := of(v.GetLabels()[v1alpha1.LabelMapKey])
+			one.snapshots = append(one.snapshots, v)
+			group := v.(*groupv1.VolumeGroupSnapshot)
+			one.members = append(one.members, snapshots.MembersOf(group, inv.members[s.Namespace])...)
+			for _, uid := range snapshots.Claims(group) {
+				one.addClaim(uids[uid])
+			}
 		}
-		delete(byKey, key)
 	}
-	for key, found := range byKey {
-		all = append(all, &series{mapKey: key, snapshots: found, restores: restores})
-	}
+	all := slices.Collect(maps.Values(byKey))
 	slices.SortFunc(all, func(a, b *series) int {
-		return cmp.Or(cmp.Compare(b.state(selects), a.state(selects)), cmp.Compare(a.claimName(), b.claimName()), cmp.Compare(a.mapKey, b.mapKey))
+		return cmp.Or(cmp.Compare(b.state(judges...), a.state(judges...)), cmp.Compare(a.name(), b.name()), cmp.Compare(a.mapKey, b.mapKey))
 	})
 	return all
+}
+
+// addClaim adds a PVC that exists; nil is none.
+func (s *series) addClaim(claim *corev1.PersistentVolumeClaim) {
+	switch {
+	case claim == nil:
+	case !s.isGroup():
+		s.claim = claim
+	case !slices.Contains(s.claims, claim):
+		s.claims = append(s.claims, claim)
+	}
 }
 
 // sourceUID returns the map key of the PVC that a snapshot without one names; empty if
@@ -214,7 +302,10 @@ func (inv *inventory) sourceUID(v client.Object) string {
 // sourceName returns the name of the PVC that a snapshot was taken of; empty if it was
 // imported.
 func sourceName(v client.Object) string {
-	return ptr.Deref(v.(*snapshotv1.VolumeSnapshot).Spec.Source.PersistentVolumeClaimName, "")
+	if snapshot, ok := v.(*snapshotv1.VolumeSnapshot); ok {
+		return ptr.Deref(snapshot.Spec.Source.PersistentVolumeClaimName, "")
+	}
+	return ""
 }
 
 // The relations of a PVC to a schedule.
@@ -224,20 +315,29 @@ const (
 	stateDetached = "Detached" // it exists, and is not selected
 )
 
-func (s *series) state(selects func(*corev1.PersistentVolumeClaim) bool) string {
-	switch {
-	case s.claim == nil:
-		return stateGone
-	case selects(s.claim):
-		return stateSelected
+// state returns the relation of a series to a schedule under some judges.
+func (s *series) state(judges ...*snapshots.Judge) string {
+	of := s.judged()
+	for _, claim := range of.Claims {
+		if slices.ContainsFunc(judges, func(j *snapshots.Judge) bool {
+			return j != nil && j.Selects(claim) && j.Key(claim) == s.mapKey
+		}) {
+			return stateSelected
+		}
 	}
-	return stateDetached
+	if len(of.Claims) > 0 {
+		return stateDetached
+	}
+	return stateGone
 }
 
-// claimName returns the name of the PVC, also of one that is gone.
-func (s *series) claimName() string {
+// name returns the name of the PVC, also of one that is gone, or of the PVCs of a group.
+func (s *series) name() string {
 	if s.claim != nil {
 		return s.claim.Name
+	}
+	if s.isGroup() {
+		return s.groupName()
 	}
 	for _, v := range s.snapshots {
 		if name := sourceName(v); name != "" {
@@ -245,4 +345,26 @@ func (s *series) claimName() string {
 		}
 	}
 	return s.mapKey
+}
+
+// groupName returns the names of the PVCs of a group: those that exist, or of its newest snapshot.
+func (s *series) groupName() string {
+	var names []string
+	for _, claim := range s.claims {
+		names = append(names, claim.Name)
+	}
+	if n := len(s.snapshots); len(names) == 0 && n > 0 {
+		names = slices.Collect(maps.Keys(snapshots.Claims(s.snapshots[n-1].(*groupv1.VolumeGroupSnapshot))))
+	}
+	if len(names) == 0 {
+		return s.mapKey
+	}
+	slices.Sort(names)
+	return strings.Join(names, "+")
+}
+
+// claimNamed returns a PVC of a group that exists.
+func (s *series) claimNamed(name string) *corev1.PersistentVolumeClaim {
+	i := slices.IndexFunc(s.claims, func(c *corev1.PersistentVolumeClaim) bool { return c.Name == name })
+	return s.claims[i]
 }

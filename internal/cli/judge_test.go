@@ -62,7 +62,7 @@ func newOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *operator {
 func (op *operator) plan(now time.Time, of *series) mapcontroller.Plan {
 	seen := mapcontroller.Observation{Now: now, MapKey: of.mapKey}
 	if of.claim != nil {
-		seen.Selected, seen.Unselected = op.planner.Partition(op.cached(of.claim))
+		seen.Selected, seen.Unselected = op.planner.Partition(of.mapKey, op.cached(of.claim))
 	}
 	for _, o := range of.snapshots {
 		seen.Outputs = append(seen.Outputs, op.cached(o))
@@ -107,7 +107,7 @@ func TestJudgeDecidesAsTheOperatorDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := newOperator(t, s).plan(now, found)
-		have := judge.Judge(now, found.mapKey, found.claim, found.snapshots, found.restores)
+		have := judge.Judge(now, found.judged())
 		wantDeletes := deletes(want.Delete)
 		var creates []client.Object
 		for _, desired := range want.Create {
@@ -269,9 +269,11 @@ func TestJudgmentsDoNotDependOnEarlierOnes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge.Judge(start.AddDate(0, 0, 9), string(claim.UID), claim, []client.Object{testSnapshot(s, claim, start)}, nil)
+	judge.Judge(start.AddDate(0, 0, 9), snapshots.Series{
+		MapKey: string(claim.UID), Claims: []*corev1.PersistentVolumeClaim{claim}, Snapshots: []client.Object{testSnapshot(s, claim, start)},
+	})
 	// Without a map key there is no series, and nothing is decided.
-	d := judge.Judge(start.AddDate(0, 0, 9), "", nil, nil, nil)
+	d := judge.Judge(start.AddDate(0, 0, 9), snapshots.Series{})
 	if len(d.Delete) > 0 || len(d.Outputs) > 0 || len(d.Series.Snapshots) > 0 {
 		t.Errorf("deletes %v of %v", d.Delete, d.Outputs)
 	}

@@ -198,12 +198,29 @@ func (p *preview) warn(v variants, driverLimit int) {
 			plural(w.Snapshots, "snapshot"), timestamp(w.Until.Time), why)
 	}
 	p.warnOfPlaces(driverLimit, say)
+	if left := p.leftBehind(v); left > 0 {
+		say("%s of before the switch belong to no key of the new spec: of each PVC that exists, the newest ready ones "+
+			"(retention.minReady) stay until somebody deletes them", plural(left, "snapshot"))
+	}
 	if future.Spec.Suspend {
 		say("the schedule is suspended: no snapshots are taken, and retention continues")
 	}
 	if p.Incomplete {
 		say("the simulation ended early, because it would take too long: use a shorter --within")
 	}
+}
+
+// leftBehind returns how many snapshots a switch to groups or back detaches.
+func (p *preview) leftBehind(v variants) (n int) {
+	if v.present == nil || (v.present.Spec.Group == nil) == (v.future.Spec.Group == nil) {
+		return 0
+	}
+	for _, c := range p.Claims {
+		if c.Before == stateSelected && c.After != stateSelected {
+			n += c.Snapshots
+		}
+	}
+	return n
 }
 
 // warnOfPlaces says what the storage has no place for.

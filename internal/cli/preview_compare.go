@@ -8,9 +8,9 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -148,10 +148,6 @@ func (v variants) judges(inv *inventory) (present, future *snapshots.Judge, err 
 	return present, future, err
 }
 
-func selects(judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim) bool {
-	return judge != nil && judge.Selects(claim)
-}
-
 // previewOf compares the lives of all series before and after a change.
 func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, error) {
 	present, future, err := v.judges(inv)
@@ -164,7 +160,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 		misfits: map[string]int{},
 	}
 	p.Present, p.Future = v.policies()
-	all := inv.seriesOf(named, func(c *corev1.PersistentVolumeClaim) bool { return selects(present, c) || selects(future, c) })
+	all := inv.seriesOf(named, present, future)
 	results := make([]seriesPreview, len(all))
 	var group errgroup.Group
 	workers := min(runtime.GOMAXPROCS(0), max(len(all), 1))
@@ -226,10 +222,10 @@ func previewSeries(v variants, present, future *snapshots.Judge, of *series, now
 		if judge == nil {
 			return relationNone
 		}
-		return of.state(judge.Selects)
+		return of.state(judge)
 	}
 	r := seriesPreview{incomplete: before.incomplete || after.incomplete, spared: after.spared, misfits: after.misfits, claim: claimChange{
-		Name: of.claimName(), MapKey: of.mapKey, Before: relation(present), After: relation(future),
+		Name: of.name(), MapKey: of.mapKey, Before: relation(present), After: relation(future),
 		Snapshots: max(before.counted, after.counted), Within: len(after.ends), Otherwise: len(before.ends),
 	}}
 	for name, end := range after.ends {
@@ -307,8 +303,11 @@ func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
 		}
 	}
 	for _, p := range d.Problems {
-		if p.Reason == v1alpha1.ReasonVolumeLimit || p.Reason == v1alpha1.ReasonInvalidClassAnnotation {
+		switch {
+		case p.Reason == v1alpha1.ReasonVolumeLimit, p.Reason == v1alpha1.ReasonInvalidClassAnnotation:
 			f.misfits = append(f.misfits, p.Message)
+		case refusals[p.Reason] && (d.Group != "" || p.Reason == v1alpha1.ReasonGroupMismatch):
+			f.misfits = append(f.misfits, strings.TrimPrefix(p.String(), p.Claim+": "))
 		}
 	}
 	return existing
@@ -320,7 +319,7 @@ func (f *fates) ahead(
 	judge *snapshots.Judge, of *series, d *snapshots.Judgment, existing map[string]bool, at, until time.Time,
 ) bool {
 	l := &life{
-		policy: judge.Policy(), slots: slotsOf(judge, of.claim), now: at, next: d.Retention.Next,
+		policy: judge.Policy(), slots: slotsOf(judge, of.judged()), now: at, next: d.Retention.Next,
 		ended: func(name string, at time.Time, v retention.Verdict) { f.ends[name] = end{at, v.String()} },
 	}
 	for i, s := range d.Series.Snapshots {

@@ -289,7 +289,7 @@ func TestPrintWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := s.inv.seriesOf(s.tiers, judge.Selects)
+	all := s.inv.seriesOf(s.tiers, judge)
 	all[0].snapshots[4].GetAnnotations()[v1alpha1.AnnotationVerifiedAt] = timestamp(s.now)
 	all[0].snapshots[39].SetAnnotations(map[string]string{
 		v1alpha1.AnnotationScheduledAt: all[0].snapshots[39].GetAnnotations()[v1alpha1.AnnotationScheduledAt], v1alpha1.AnnotationHold: "2026-02-01T12:00:00Z",

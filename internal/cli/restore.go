@@ -12,6 +12,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -53,11 +54,11 @@ type restored struct {
 func newRestoreCommand(f *Factory) *cobra.Command {
 	r := &restoration{Factory: f, doing: "Restoring"}
 	cmd := &cobra.Command{
-		Use:     "restore (SNAPSHOT | --pvc PVC | --schedule NAME)",
+		Use:     "restore (SNAPSHOT | GROUP | --pvc PVC | --schedule NAME)",
 		GroupID: GroupAct,
 		Short:   "Restore snapshots to new PVCs",
-		Long: `Restore a snapshot, the newest one of a PVC, or those of all PVCs of a schedule, to new PVCs. An existing PVC is
-never changed or deleted.
+		Long: `Restore a snapshot, all members of a VolumeGroupSnapshot, the newest snapshot of a PVC, or those of all PVCs of a schedule,
+to new PVCs. An existing PVC is never changed or deleted.
 
 The size of a new PVC is that of the source PVC, but at least that of the snapshot. Its storage class and modes are
 those of the source PVC. If that is gone, the storage class is the default or the only one of the snapshot's driver. A new PVC
@@ -84,6 +85,9 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 
   # All PVCs of a schedule under their old names, after they were deleted
   kubectl snapsched restore --schedule nightly --as-of 2026-11-21T09:00:00Z --to '{pvc}'
+
+  # All PVCs of a group, at the instant of one group snapshot
+  kubectl snapsched restore shop-20261121100928-46grgsginy --to '{pvc}-r'
 
   # A copy in another namespace
   kubectl snapsched restore --pvc pgdata --to-namespace staging --to pgdata
@@ -229,9 +233,11 @@ func (r *restoration) run(ctx context.Context) error {
 func (r *restoration) choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot, error) {
 	switch {
 	case r.snapshot != "":
-		v := &snapshotv1.VolumeSnapshot{}
-		err := r.get(ctx, r.snapshot, v)
-		return []*snapshotv1.VolumeSnapshot{v}, err
+		v, err := r.getSnapshot(ctx, r.snapshot)
+		if group, isGroup := v.(*groupv1.VolumeGroupSnapshot); isGroup {
+			return r.chooseGroup(ctx, group)
+		}
+		return []*snapshotv1.VolumeSnapshot{v.(*snapshotv1.VolumeSnapshot)}, err
 	case r.claim != "":
 		v, err := r.chooseOfClaim(ctx, r.claim)
 		return []*snapshotv1.VolumeSnapshot{v}, err

@@ -31,6 +31,11 @@ func (r *restoration) chooseSet(ctx context.Context, name string) ([]*snapshotv1
 	if err := r.list(ctx, all, client.InNamespace(r.namespace), ofSchedule(name)); err != nil {
 		return nil, err
 	}
+	ofGroups, err := r.groupMembers(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	all.Items = append(all.Items, ofGroups...)
 	claims, err := r.selectedBy(ctx, name, len(all.Items) > 0)
 	if err != nil {
 		return nil, err

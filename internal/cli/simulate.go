@@ -10,6 +10,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -53,10 +54,10 @@ func simulate(judge *snapshots.Judge, now time.Time, from *series) *simulation {
 func (sim *simulation) step() (at time.Time, d snapshots.Judgment, more bool) {
 	at = sim.now
 	if sim.steps == 0 {
-		d = sim.judge.Judge(at, sim.mapKey, sim.claim, sim.snapshots, sim.restores)
+		d = sim.judge.Judge(at, sim.judged())
 		sim.snapshots = d.Outputs
 	} else {
-		d = sim.judge.Again(at, sim.mapKey, sim.claim, sim.snapshots, sim.restores)
+		d = sim.judge.Again(at, sim.judged())
 	}
 	changes := len(d.Adopt)+len(d.Release) > 0 // deletes wait for them
 	again := sim.apply(&d) || changes
@@ -91,11 +92,15 @@ func (sim *simulation) apply(d *snapshots.Judgment) bool {
 		}
 		sim.snapshots = slices.DeleteFunc(sim.snapshots, func(o client.Object) bool { return gone[o.GetName()] })
 	}
+	created := metav1.NewTime(sim.now.Truncate(time.Second))
 	for _, o := range d.Create {
-		v := o.(*snapshotv1.VolumeSnapshot)
-		v.CreationTimestamp = metav1.NewTime(sim.now.Truncate(time.Second))
-		v.Status = readyStatus(v.CreationTimestamp)
-		sim.snapshots = append(sim.snapshots, v)
+		switch v := o.(type) {
+		case *snapshotv1.VolumeSnapshot:
+			v.CreationTimestamp, v.Status = created, readyStatus(created)
+		case *groupv1.VolumeGroupSnapshot:
+			sim.members = append(slices.Clip(sim.members), snapshots.Complete(v, created)...)
+		}
+		sim.snapshots = append(sim.snapshots, o)
 	}
 	return len(d.Create) > 0 || d.Retention.Take.Due
 }
@@ -115,9 +120,14 @@ func (sim *simulation) settle(d *snapshots.Judgment) {
 		case retention.Terminating:
 			sim.snapshots = slices.Delete(sim.snapshots, at, at+1)
 		case retention.InProgress:
-			v := sim.snapshots[at].DeepCopyObject().(*snapshotv1.VolumeSnapshot)
-			v.Status = readyStatus(v.CreationTimestamp)
-			sim.snapshots[at] = v
+			switch v := sim.snapshots[at].DeepCopyObject().(type) {
+			case *snapshotv1.VolumeSnapshot:
+				v.Status = readyStatus(v.CreationTimestamp)
+				sim.snapshots[at] = v
+			case *groupv1.VolumeGroupSnapshot:
+				sim.members = append(slices.Clip(sim.members), snapshots.Complete(v, v.CreationTimestamp)...)
+				sim.snapshots[at] = v
+			}
 		}
 	}
 }
@@ -148,7 +158,7 @@ type life struct {
 // continued as a life.
 func regular(d *snapshots.Judgment, now time.Time) bool {
 	s := &d.Series
-	return s.Claim == retention.Selected && !s.ClaimDeleting &&
+	return d.Group == "" && s.Claim == retention.Selected && !s.ClaimDeleting &&
 		!slices.ContainsFunc(s.Snapshots, func(s retention.Snapshot) bool {
 			return !s.ReadyToUse || s.Deleting || s.Imported || s.Created.After(now) || s.HasCutTime && s.CutTime.After(now) ||
 				s.ScheduledAt.IsZero() || s.ScheduledAt.After(s.Created)
@@ -294,20 +304,22 @@ func newLife(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*life, error) 
 	s := &v1alpha1.SnapshotSchedule{Spec: *spec.DeepCopy()}
 	s.Name, s.UID, s.CreationTimestamp = "steady", "steady", created
 	s.Spec.Selector, s.Spec.StorageClassNames, s.Spec.Suspend = v1alpha1.LabelSelector{}, nil, false
-	s.Spec.SnapshotTemplate.Spec = v1alpha1.SnapshotTemplateSpec{} // any class fits
+	s.Spec.SnapshotTemplate.Spec, s.Spec.Group = v1alpha1.SnapshotTemplateSpec{}, nil // any class fits, and a group is like a PVC
 	judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{})
 	if err != nil {
 		return nil, err
 	}
 	claim := &corev1.PersistentVolumeClaim{}
 	claim.Name, claim.UID, claim.CreationTimestamp = "steady", "steady", created
-	return &life{policy: judge.Policy(), slots: slotsOf(judge, claim), now: now.Add(-1)}, nil // the first slot may be now
+	return &life{policy: judge.Policy(), slots: slotsOf(judge, snapshots.Series{
+		MapKey: "steady", Claims: []*corev1.PersistentVolumeClaim{claim},
+	}), now: now.Add(-1)}, nil // the first slot may be now
 }
 
-// slotsOf returns the next slot of a PVC after a time.
-func slotsOf(judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim) func(time.Time) time.Time {
+// slotsOf returns the next slot of a series after a time.
+func slotsOf(judge *snapshots.Judge, of snapshots.Series) func(time.Time) time.Time {
 	return func(after time.Time) time.Time {
-		for _, slot := range judge.NextSlots(claim, after, 1) {
+		for _, slot := range judge.NextSlots(of, after, 1) {
 			return slot
 		}
 		return time.Time{}

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,7 +107,9 @@ type request struct {
 	// until is what to wait for: untilReady or untilCut.
 	until string
 	// mark is set on the snapshots that are so in time, unmarked says where that failed.
-	mark     requestMark
+	mark requestMark
+	// groups is set while group snapshots are waited for.
+	groups   bool
 	unmarked []error
 	told     told
 }
@@ -115,6 +118,7 @@ type request struct {
 type target struct {
 	schedule *v1alpha1.SnapshotSchedule
 	claim    *corev1.PersistentVolumeClaim
+	key      string    // its map key
 	at       time.Time // the requested time
 	// state is what is known of its snapshot, in words.
 	state string
@@ -209,12 +213,16 @@ func (r *request) add(s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, clai
 		r.warn("SnapshotSchedule %s skips PersistentVolumeClaim %s: %s", s.Name, claim.Name, reason)
 		return
 	}
-	for _, p := range problemsOf(s, claim.Name, stateSelected, nil) {
+	group := ""
+	if s.Spec.Group != nil {
+		group = cmp.Or(claim.Labels[s.Spec.Group.ByLabel], s.Name)
+	}
+	for _, p := range problemsOf(s, claim.Name, group, stateSelected, nil) {
 		if refusals[p.Reason] {
 			r.warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s: %s", s.Name, claim.Name, p.Reason, p.Message)
 		}
 	}
-	r.targets = append(r.targets, &target{schedule: s, claim: claim})
+	r.targets = append(r.targets, &target{schedule: s, claim: claim, key: judge.Key(claim)})
 }
 
 // sameRequest is how far apart the requests of two people may be so that the later one
@@ -330,8 +338,10 @@ func (r *request) unserved(ctx context.Context, s *v1alpha1.SnapshotSchedule, be
 	}
 	var names []string
 	for of, d := range all {
-		if of.claim != nil && before.Of(of.claim.Name) && d.Retention.Take.Due {
-			names = append(names, of.claim.Name)
+		for _, claim := range of.judged().Claims {
+			if before.Of(claim.Name) && d.Retention.Take.Due {
+				names = append(names, claim.Name)
+			}
 		}
 	}
 	switch {

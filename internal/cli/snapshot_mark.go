@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"strings"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -48,12 +48,14 @@ func (m *requestMark) Type() string { return "KEY=VALUE" }
 
 // set marks a snapshot, if there is a mark: the one that was seen, and not another one that got its
 // name.
-func (m *requestMark) set(ctx context.Context, r *request, v *snapshotv1.VolumeSnapshot) {
+func (m *requestMark) set(ctx context.Context, r *request, v client.Object) {
 	if m.key == "" {
 		return
 	}
-	err := r.patch(ctx, v.DeepCopy(), metadata(map[string]any{"uid": v.UID, "annotations": map[string]any{m.key: m.value}}))
+	mark := metadata(map[string]any{"uid": v.GetUID(), "annotations": map[string]any{m.key: m.value}})
+	err := r.patch(ctx, v.DeepCopyObject().(client.Object), mark)
 	if err != nil {
-		r.unmarked = append(r.unmarked, fmt.Errorf("mark VolumeSnapshot %s: %w", v.Name, err))
+		_, kind := resourceOf(v)
+		r.unmarked = append(r.unmarked, fmt.Errorf("mark %s %s: %w", kind, v.GetName(), err))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,10 +70,17 @@ func (v *untilValue) String() string { return string(*v) }
 // Type is what the help calls the value.
 func (v *untilValue) Type() string { return "string" }
 
-// wait follows the snapshots of a request until each target has one that is ready, or cut.
+// wait follows the snapshots of a request until each target has one that is ready, or cut: first
+// those of PVCs, and then those of groups.
 func (r *request) wait(ctx context.Context, wait *Wait) error {
-	to := follower{see: r.see, left: r.waiting, explain: r.explain, missing: "no " + r.until + " snapshot of"}
-	err := wait.Follow(ctx, r.Factory, &snapshotv1.VolumeSnapshotList{}, to, client.InNamespace(r.namespace), r.selects)
+	var err error
+	for _, kind := range [...]client.ObjectList{&snapshotv1.VolumeSnapshotList{}, &groupv1.VolumeGroupSnapshotList{}} {
+		_, r.groups = kind.(*groupv1.VolumeGroupSnapshotList)
+		if len(r.waiting()) > 0 && err == nil {
+			to := follower{see: r.see, left: r.waiting, explain: r.explain, missing: "no " + r.until + " snapshot of"}
+			err = wait.Follow(ctx, r.Factory, kind, to, client.InNamespace(r.namespace), r.selects)
+		}
+	}
 	if uncut := r.uncut(); errors.Is(err, errTimeout) && r.until == untilCut && len(uncut) > 0 {
 		r.warn("nothing is cancelled: these may still be cut, at a time that nobody waits for: %s", strings.Join(uncut, ", "))
 	}
@@ -89,63 +97,85 @@ func (r *request) uncut() (names []string) {
 	return names
 }
 
-// see notes what a snapshot means for its target.
-func (r *request) see(ctx context.Context, o client.Object, deleted bool) bool {
-	v := o.(*snapshotv1.VolumeSnapshot)
+// see notes what a snapshot means for its targets.
+func (r *request) see(ctx context.Context, v client.Object, deleted bool) (further bool) {
 	for _, t := range r.targets {
 		if t.done || !t.owns(v) {
 			continue
 		}
 		state := t.stateOf(v, deleted, r.until)
 		if state == "" || state == t.state {
-			return false
+			continue
 		}
-		t.state = state
+		t.state, further = state, true
 		if t.done {
-			r.did(snapshotResource, v.Name, state)
+			resource, _ := resourceOf(v)
+			r.did(resource, v.GetName(), state)
 			r.mark.set(ctx, r, v)
 		} else {
 			say(r.ErrOut, r.nameOf(t)+": "+state)
 		}
-		return true
 	}
-	return false
+	return further
 }
 
-func (t *target) owns(v *snapshotv1.VolumeSnapshot) bool {
+func (t *target) owns(v client.Object) bool {
 	is := snapshots.Ownership.Relation(t.schedule, v)
-	return (is.Owned || is.Orphan) && v.Labels[v1alpha1.LabelMapKey] == string(t.claim.UID)
+	return (is.Owned || is.Orphan) && v.GetLabels()[v1alpha1.LabelMapKey] == t.key
 }
 
 // stateOf describes a snapshot of the target; empty if it does not matter.
-func (t *target) stateOf(v *snapshotv1.VolumeSnapshot, deleted bool, until string) string {
-	slot, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationScheduledAt])
+func (t *target) stateOf(v client.Object, deleted bool, until string) string {
+	slot, err := time.Parse(time.RFC3339, v.GetAnnotations()[v1alpha1.AnnotationScheduledAt])
 	requested := err == nil && !slot.Before(t.at)
-	deleted = deleted || v.DeletionTimestamp != nil
-	status := ptr.Deref(v.Status, snapshotv1.VolumeSnapshotStatus{})
-	readyToUse := ptr.Deref(status.ReadyToUse, false)
-	if !requested && (t.taken || deleted || readyToUse) {
+	deleted = deleted || v.GetDeletionTimestamp() != nil
+	status := progressOf(v)
+	if !requested && (t.taken || deleted || status.ready) {
 		return ""
 	}
-	t.taken, t.snapshot = requested && !deleted, v.Name
+	t.taken, t.snapshot = requested && !deleted, v.GetName()
 	switch {
 	case deleted:
-		return v.Name + " was deleted before it was " + until
-	case requested && (readyToUse && until == untilReady || status.CreationTime != nil && until == untilCut):
+		return v.GetName() + " was deleted before it was " + until
+	case requested && (status.ready && until == untilReady || status.cut && until == untilCut):
 		t.done = true
 		return until
 	}
-	return v.Name + progress(status, requested)
+	return v.GetName() + status.words(requested)
 }
 
-// progress says how far a snapshot has come that is not what is waited for.
-func progress(status snapshotv1.VolumeSnapshotStatus, requested bool) string {
+// progress is how far a snapshot has come.
+type progress struct {
+	ready, cut, failing bool
+	message             *string
+}
+
+func progressOf(o client.Object) (p progress) {
+	switch v := o.(type) {
+	case *snapshotv1.VolumeSnapshot:
+		status := ptr.Deref(v.Status, snapshotv1.VolumeSnapshotStatus{})
+		p.ready, p.cut, p.failing = ptr.Deref(status.ReadyToUse, false), status.CreationTime != nil, status.Error != nil
+		if p.failing {
+			p.message = status.Error.Message
+		}
+	case *groupv1.VolumeGroupSnapshot:
+		status := ptr.Deref(v.Status, groupv1.VolumeGroupSnapshotStatus{})
+		p.ready, p.cut, p.failing = ptr.Deref(status.ReadyToUse, false), status.CreationTime != nil, status.Error != nil
+		if p.failing {
+			p.message = status.Error.Message
+		}
+	}
+	return p
+}
+
+// words says how far a snapshot has come that is not what is waited for.
+func (p *progress) words(requested bool) string {
 	switch {
-	case status.Error != nil:
-		return " is not ready: " + ptr.Deref(status.Error.Message, "its driver reports an error")
+	case p.failing:
+		return " is not ready: " + ptr.Deref(p.message, "its driver reports an error")
 	case !requested:
 		return " is in progress, and the next one is taken after it"
-	case status.CreationTime != nil:
+	case p.cut:
 		return " is cut, and not ready to use yet"
 	}
 	return " is created, and not cut yet"
@@ -155,7 +185,7 @@ func progress(status snapshotv1.VolumeSnapshotStatus, requested bool) string {
 func (r *request) waiting() []string {
 	var names []string
 	for _, t := range r.targets {
-		if !t.done {
+		if !t.done && r.groups == (t.schedule.Spec.Group != nil) {
 			names = append(names, r.nameOf(t))
 		}
 	}

@@ -35,7 +35,9 @@ type scheduleStatus struct {
 
 // claimStatus is the state of one series.
 type claimStatus struct {
-	Name            string       `json:"name"`
+	Name string `json:"name"`
+	// Group is the group of a PVC that is snapshotted together with others.
+	Group           string       `json:"group,omitempty"`
 	MapKey          string       `json:"mapKey"`
 	State           string       `json:"state"`
 	NewestReady     string       `json:"newestReady,omitempty"`
@@ -124,7 +126,7 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 		PersistentVolumeClaims: []claimStatus{},
 	}
 	for _, p := range s.Status.Problems {
-		if p.PersistentVolumeClaim == "" {
+		if p.PersistentVolumeClaim == "" && p.Group == "" {
 			status.Problems = append(status.Problems, problem{p.Reason, p.Message})
 		}
 	}
@@ -135,18 +137,32 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 	}
 	for of, d := range all {
 		row := claimStatusOf(of, d, now)
-		row.State = of.state(judge.Selects)
-		row.Problems = problemsOf(s, row.Name, row.State, d.Problems)
-		if row.State == stateSelected && row.Snapshots == 0 && refusalOf(row.Problems) == "" && inv.classes.Undecided(of.claim) {
+		row.State = of.state(judge)
+		row.Problems = problemsOf(s, row.Name, d.Group, row.State, d.Problems)
+		noSnapshot := row.State == stateSelected && row.Snapshots == 0 && refusalOf(row.Problems) == ""
+		if of.claim != nil && noSnapshot && inv.classes.Undecided(of.claim) {
 			row.Undecided = whyUnknown
 		}
-		status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row)
+		for i := range d.Parts {
+			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row.part(d.Group, &d.Parts[i], now))
+		}
+		if len(d.Parts) == 0 {
+			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row)
+		}
 	}
 	return status
 }
 
+// part returns the row of a PVC of a group.
+func (c claimStatus) part(group string, p *snapshots.Part, now time.Time) claimStatus {
+	c.Name, c.Group, c.VerifiedTime = p.Claim, group, timeOf(p.Drills.Verified)
+	c.count(p.Snapshots, now)
+	c.Snapshots = len(p.Snapshots)
+	return c
+}
+
 func claimStatusOf(series *series, d *snapshots.Judgment, now time.Time) claimStatus {
-	row := claimStatus{Name: series.claimName(), MapKey: series.mapKey, Snapshots: len(d.Outputs), Skipped: d.SkipReason}
+	row := claimStatus{Name: series.name(), MapKey: series.mapKey, Snapshots: len(d.Outputs), Skipped: d.SkipReason}
 	switch {
 	case d.SkipReason != "":
 	case d.Retention.Take.Due:
@@ -155,28 +171,33 @@ func claimStatusOf(series *series, d *snapshots.Judgment, now time.Time) claimSt
 		row.NextSnapshotTime = timeOf(d.Slots.Next)
 	}
 	row.VerifiedTime = timeOf(d.Drills(now).Verified)
-	all := d.Series.Snapshots
-	for i := range all {
-		if all[i].ReadyToUse && !all[i].Deleting {
-			row.Ready++
-		}
-	}
-	if i := retention.NewestReady(all, now); i >= 0 {
-		row.NewestReady, row.NewestReadyTime = all[i].Name, timeOf(all[i].AgeBase(now))
-	}
+	row.count(d.Series.Snapshots, now)
 	return row
 }
 
-// problemsOf returns the problems of a PVC: those that its snapshots show, and those
+// count fills in what is ready.
+func (c *claimStatus) count(all []retention.Snapshot, now time.Time) {
+	c.Ready, c.NewestReady, c.NewestReadyTime = 0, "", nil
+	for i := range all {
+		if all[i].ReadyToUse && !all[i].Deleting {
+			c.Ready++
+		}
+	}
+	if i := retention.NewestReady(all, now); i >= 0 {
+		c.NewestReady, c.NewestReadyTime = all[i].Name, timeOf(all[i].AgeBase(now))
+	}
+}
+
+// problemsOf returns the problems of a PVC, or of a group: those that its snapshots show, and those
 // that only the operator knows.
-func problemsOf(s *v1alpha1.SnapshotSchedule, claim, state string, seen []snapshots.Problem) []problem {
+func problemsOf(s *v1alpha1.SnapshotSchedule, claim, group, state string, seen []snapshots.Problem) []problem {
 	var all []problem
 	for _, p := range seen {
 		all = append(all, problem{p.Reason, p.Message})
 	}
 	for _, p := range s.Status.Problems {
 		known := slices.ContainsFunc(all, func(q problem) bool { return q.Reason == p.Reason })
-		if p.PersistentVolumeClaim == claim && !known && onlyReported(s, p.Reason, state) {
+		if (group == "" && p.PersistentVolumeClaim == claim || group != "" && p.Group == group) && !known && onlyReported(s, p.Reason, state) {
 			all = append(all, problem{p.Reason, p.Message})
 		}
 	}
@@ -186,6 +207,8 @@ func problemsOf(s *v1alpha1.SnapshotSchedule, claim, state string, seen []snapsh
 // refusals are the problems with which no snapshot is taken.
 var refusals = map[string]bool{
 	v1alpha1.ReasonNoSnapshotClass: true, v1alpha1.ReasonWrongSnapshotClass: true, v1alpha1.ReasonNoDefaultSnapshotClass: true,
+	v1alpha1.ReasonNoGroupSnapshotClass: true, v1alpha1.ReasonNoDefaultGroupSnapshotClass: true, v1alpha1.ReasonMixedDrivers: true,
+	v1alpha1.ReasonGroupMismatch: true, v1alpha1.ReasonGroupTooLarge: true, v1alpha1.ReasonGroupSnapshotAPIMissing: true,
 }
 
 // refusalOf returns why no snapshot is taken; empty if no problem says so.
@@ -241,22 +264,34 @@ func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Tim
 	return nil
 }
 
-// table has a row for each PVC, and the column VERIFIED if any drill succeeded.
+// table has a row for each PVC, the column GROUP if any belongs to a group, and VERIFIED if any drill
+// succeeded. What is wrong with a group is said once.
 func (s *scheduleStatus) table(now time.Time) *Table {
-	columns := []string{"PVC", "NEWEST READY", "VERIFIED", "NEXT", "SNAPSHOTS", "+READY", "+NEWEST READY NAME", "+MAP KEY", "PROBLEM"}
-	const verified = 2
+	columns := []any{"PVC", "GROUP", "NEWEST READY", "VERIFIED", "NEXT", "SNAPSHOTS", "+READY", "+NEWEST READY NAME", "+MAP KEY", "PROBLEM"}
+	const group, verified = 1, 3
 	drilled := slices.ContainsFunc(s.PersistentVolumeClaims, func(c claimStatus) bool { return c.VerifiedTime != nil })
-	if !drilled {
-		columns = slices.Delete(columns, verified, verified+1)
-	}
-	table := NewTable(columns...)
-	for _, c := range s.PersistentVolumeClaims {
-		cells := []any{labelOf(c.Name, c.State), age(now, valueOf(c.NewestReadyTime)), age(now, valueOf(c.VerifiedTime)),
-			until(now, valueOf(c.NextSnapshotTime)), c.Snapshots, c.Ready, c.NewestReady, c.MapKey, c.problemWords()}
+	grouped := slices.ContainsFunc(s.PersistentVolumeClaims, func(c claimStatus) bool { return c.Group != "" })
+	without := func(cells []any) []any {
 		if !drilled {
 			cells = slices.Delete(cells, verified, verified+1)
 		}
-		table.Row(cells...)
+		if !grouped {
+			cells = slices.Delete(cells, group, group+1)
+		}
+		return cells
+	}
+	var header []string
+	for _, column := range without(columns) {
+		header = append(header, column.(string))
+	}
+	table := NewTable(header...)
+	for i, c := range s.PersistentVolumeClaims {
+		problems := c.problemWords()
+		if i > 0 && c.Group != "" && problems != "" && s.PersistentVolumeClaims[i-1].MapKey == c.MapKey {
+			problems = "as above"
+		}
+		table.Row(without([]any{labelOf(c.Name, c.State), c.Group, age(now, valueOf(c.NewestReadyTime)), age(now, valueOf(c.VerifiedTime)),
+			until(now, valueOf(c.NextSnapshotTime)), c.Snapshots, c.Ready, c.NewestReady, c.MapKey, problems})...)
 	}
 	return table
 }

@@ -104,15 +104,15 @@ func timelineOf(s *v1alpha1.SnapshotSchedule, inv *inventory, claim string, now 
 		return nil, fmt.Errorf("the spec of schedule %s is invalid: %w", s.Name, err)
 	}
 	for of, d := range all {
-		if claim == "" || of.claimName() == claim {
-			t.Rows = append(t.Rows, lineOf(of, of.state(judge.Selects), d, judge, now))
+		if claim == "" || of.name() == claim {
+			t.Rows = append(t.Rows, lineOf(of, of.state(judge), d, judge, now))
 		}
 	}
 	return t, nil
 }
 
 func lineOf(series *series, state string, d *snapshots.Judgment, judge *snapshots.Judge, now time.Time) timelineLine {
-	line := timelineLine{Claim: series.claimName(), State: state, Snapshots: []mark{}}
+	line := timelineLine{Claim: series.name(), State: state, Snapshots: []mark{}}
 	for i := range d.Series.Snapshots {
 		s, verdict := &d.Series.Snapshots[i], d.Retention.Verdicts[i]
 		snapshotState := s.State(now, judge.ReadyDeadline())
@@ -133,7 +133,7 @@ func lineOf(series *series, state string, d *snapshots.Judgment, judge *snapshot
 	if state != stateSelected || d.SkipReason != "" {
 		return line
 	}
-	slots := judge.NextSlots(series.claim, now, 2)
+	slots := judge.NextSlots(series.judged(), now, 2)
 	if len(slots) == 2 {
 		line.interval = slots[1].Sub(slots[0])
 	}

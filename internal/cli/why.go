@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -54,7 +54,7 @@ func newWhyCommand(f *Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "why SNAPSHOT",
 		GroupID: GroupShow,
-		Short:   "Explain why a snapshot is kept, and when it will be deleted",
+		Short:   "Explain why a snapshot, or a group snapshot, is kept, and when it will be deleted",
 		Long: "Explain by which rule a snapshot is kept or deleted, and let time pass until it is deleted: the\n" +
 			"verdicts that follow, and when. It is assumed that every snapshot is taken on time and is ready at\n" +
 			"once, that no drill verifies another one, and that nobody changes anything.",
@@ -80,12 +80,23 @@ func newWhyCommand(f *Factory) *cobra.Command {
 
 // why reads a snapshot with its series, and decides.
 func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResult, error) {
-	v := &snapshotv1.VolumeSnapshot{}
-	if err := f.get(ctx, name, v); err != nil {
+	v, err := f.getSnapshot(ctx, name)
+	if err != nil {
 		return nil, err
 	}
-	mapKey, schedule := v.Labels[v1alpha1.LabelMapKey], v.Labels[v1alpha1.LabelSchedule]
-	result := &whyResult{Namespace: v.Namespace, Name: name, Schedule: schedule}
+	var notes []string
+	if group := v.GetLabels()[v1alpha1.LabelGroupSnapshot]; group != "" && snapshots.GroupMember(v) {
+		notes = append(notes, name+" is a member of it: its data goes with the group snapshot, and never alone")
+		if text := snapshots.DrillWords(v, now); text != "" {
+			notes = append(notes, "of "+name+", "+text)
+		}
+		name, v = group, &groupv1.VolumeGroupSnapshot{}
+		if err := f.get(ctx, name, v); err != nil {
+			return nil, err
+		}
+	}
+	mapKey, schedule := v.GetLabels()[v1alpha1.LabelMapKey], v.GetLabels()[v1alpha1.LabelSchedule]
+	result := &whyResult{Namespace: v.GetNamespace(), Name: name, Schedule: schedule, Notes: notes}
 	switch {
 	case mapKey == "" || schedule == "":
 		result.Unmanaged = "it has no map-key and schedule labels: no schedule has taken it, or it was released"
@@ -108,7 +119,7 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 	if text := snapshots.DriverError(v); text != "" {
 		result.Notes = append(result.Notes, "it is not ready, and its status has an error: "+text)
 	}
-	if text := snapshots.DrillWords(v, now); text != "" {
+	if text := snapshots.DrillWords(v, now); text != "" && len(notes) == 0 {
 		result.Notes = append(result.Notes, text)
 	}
 	result.judgeUnder(s, inv, mapKey, now)
@@ -122,7 +133,7 @@ func (r *whyResult) judgeUnder(s *v1alpha1.SnapshotSchedule, inv *inventory, map
 		r.Notes = append(r.Notes, "the spec of the schedule is invalid, so nothing is deleted: "+err.Error())
 		return
 	}
-	for _, series := range inv.seriesOf(s, judge.Selects) {
+	for _, series := range inv.seriesOf(s, judge) {
 		if series.mapKey == mapKey {
 			r.judge(judge, series, now, now.Add(maxAhead), s.Spec.Retention.MaxCount == nil)
 		}
@@ -135,7 +146,7 @@ const maxAhead = 100 * 365 * day
 
 // judge simulates the series until the snapshot is deleted.
 func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until time.Time, uncapped bool) {
-	r.Claim = series.claimName()
+	r.Claim = series.name()
 	sim := simulate(judge, now, series)
 	for !sim.exhausted() && !sim.now.After(until) {
 		at, d, more := sim.step()

@@ -67,6 +67,24 @@ func policyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
 	if selector, err := spec.Selector.AsSelector(); err == nil && !selector.Empty() {
 		words[0] += " of PVCs with " + selector.String()
 	}
+	switch group := spec.Group; {
+	case group == nil:
+	case group.ByLabel != "":
+		words = append(words, "in groups by label "+group.ByLabel)
+	default:
+		words = append(words, "as one group")
+	}
+	words = append(words, retentionWords(spec)...)
+	if spec.DeletionPolicy == v1alpha1.DeletionOrphan {
+		words = append(words, "snapshots outlive it")
+	}
+	if spec.Suspend {
+		words = append(words, "suspended")
+	}
+	return strings.Join(words, ", ")
+}
+
+func retentionWords(spec *v1alpha1.SnapshotScheduleSpec) (words []string) {
 	if spec.SnapshotTTL != "" {
 		words = append(words, "TTL "+string(spec.SnapshotTTL))
 	}
@@ -87,13 +105,7 @@ func policyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
 	if spec.Retention.EditDelay != "" {
 		words = append(words, "edits wait "+string(spec.Retention.EditDelay))
 	}
-	if spec.DeletionPolicy == v1alpha1.DeletionOrphan {
-		words = append(words, "snapshots outlive it")
-	}
-	if spec.Suspend {
-		words = append(words, "suspended")
-	}
-	return strings.Join(words, ", ")
+	return words
 }
 
 // tier is one field of spec.retention.keep.
