@@ -247,3 +247,18 @@ func TestConfigurationFilesAreComplete(t *testing.T) {
 		}
 	}
 }
+
+// Releases before 8.6 have no version v1 of group snapshots, and reject a class of it.
+func TestGroupClassIsOnlyForCRDsThatHaveIt(t *testing.T) {
+	for version, want := range map[string]bool{"v1": true, "v1beta1": false, "v1alpha1": false} {
+		bin := t.TempDir()
+		crd := filepath.Join(bin, recipe.CRDs, "groupsnapshot.storage.k8s.io_volumegroupsnapshotclasses.yaml")
+		if err := errors.Join(os.Mkdir(filepath.Dir(crd), 0o700), os.WriteFile(crd, []byte("  versions:\n  - schema: {}\n    name: "+version+"\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		text, err := (&Cluster{State: State{Bin: bin}}).fill("classes.yaml")
+		if err != nil || strings.Contains(text, "kind: VolumeGroupSnapshotClass") != want {
+			t.Errorf("%s: error %v, classes\n%s", version, err, text)
+		}
+	}
+}

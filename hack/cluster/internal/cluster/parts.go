@@ -79,7 +79,7 @@ func (c *Cluster) fill(name string) (string, error) {
 	s := c.State
 	var text strings.Builder
 	err = t.Execute(&text, map[string]any{
-		"Name": path.Base(name), "WithNode": s.Node, "WithCSI": s.CSI,
+		"Name": path.Base(name), "WithNode": s.Node, "WithCSI": s.CSI, "WithGroups": c.hasGroups(),
 		"Dir": s.Dir, "Data": s.Dir.at("data"), "PKI": s.Dir.data("pki"), "Logs": s.Dir.Logs(), "Bin": s.Bin, "Runc": runc,
 		"Sockets": s.Sockets, "Containerd": s.Containerd, "Cgroup": s.Cgroup, "Pause": pauseImage,
 		"Node": node.Name, "NodeIP": node.IP, "PodCIDR": node.PodCIDR, "ServiceCIDR": node.ServiceCIDR, "DNSIP": node.DNSIP,
@@ -102,6 +102,12 @@ func (c *Cluster) arguments(component string) (args []string, err error) {
 		}
 	}
 	return args, err
+}
+
+// hasGroups returns whether the CRDs have version v1 of group snapshots, as those of 8.6 and later do.
+func (c *Cluster) hasGroups() bool {
+	text, err := os.ReadFile(filepath.Join(c.State.Bin, recipe.CRDs, "groupsnapshot.storage.k8s.io_volumegroupsnapshotclasses.yaml"))
+	return err == nil && strings.Contains(string(text), "\n    name: v1\n")
 }
 
 // installCRDs installs the snapshot CRDs and waits until they are served.

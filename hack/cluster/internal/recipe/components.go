@@ -64,7 +64,7 @@ func (v Versions) Components() []Component {
 		{Name: CRDs, CSI: true},
 		{Name: Kubelet, Module: "kubernetes", Package: k8s + "kubelet", Node: true},
 		{Name: KubeProxy, Module: "kubernetes", Package: k8s + "kube-proxy", Node: true},
-		{Name: KubeScheduler, Module: "kubernetes", Package: k8s + "kube-scheduler", Node: true},
+		{Name: KubeScheduler, Module: "kubernetes", Package: k8s + "kube-scheduler", CSI: true}, // which e2e starts without a node
 		{Name: Containerd, Module: "containerd", Package: ctrd + "containerd", Node: true, Tags: noDrivers},
 		{Name: Ctr, Module: "containerd", Package: ctrd + "ctr", Node: true, Tags: noDrivers},
 		{Name: Shim, Module: "containerd", Package: ctrd + "containerd-shim-runc-v2", Node: true, Tags: noDrivers},
