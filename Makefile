@@ -155,7 +155,8 @@ test-all: test-race test-simulations test-modules test-e2e test-deploy ## Run al
 .PHONY: test-unit
 test-unit: ## Run the tests that need no API server.
 	@echo "== Unit tests"
-	go test $(UNIT_PACKAGES) $(SIMULATED_PACKAGES)
+	go test $(UNIT_PACKAGES)
+	go test $(SIMULATED_PACKAGES) -rapid.seed='$(SEED)'
 
 .PHONY: test-race
 test-race: ## Run the unit tests with the race detector (skipped without a C compiler).

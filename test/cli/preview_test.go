@@ -35,6 +35,7 @@ type previewed struct {
 }
 
 type deletion struct {
+	Name        string
 	Now         bool
 	PresentTime *time.Time
 }

@@ -74,7 +74,7 @@ var _ = Describe("kubectl", func() {
 		}
 		delete(interval, "AGE")
 		Expect(interval).To(Equal(map[string]any{
-			"Name": "interval", "SCHEDULE": "6h", "TTL": "10d", "PVCS": 20.0, "SNAPSHOTS": 100.0, "READY": "True", "PROTECTED": nil,
+			"Name": "interval", "SCHEDULE": "6h", "TTL": "10d", "PVCS": 20.0, "SNAPSHOTS": 12.0, "READY": "True", "PROTECTED": nil,
 			"NEXT": "2126-01-02T03:04:05Z", "SUSPEND": false, "REASON": "Scheduled", "DETACHED": 5.0, "DELETION": "Orphan",
 		}))
 

@@ -66,7 +66,7 @@ func tableEntries[C any](cases map[string]C) (all []TableEntry) {
 }
 
 var _ = Describe("Validation", func() {
-	// Contract: API-1, FLEET-7.
+	// Contract: API-1, FLEET-7, GRP-13.
 	DescribeTable("rejects an invalid object, names the field and shows a valid value",
 		func(r rejected) {
 			Expect(r.send()).To(ConsistOf(And(HaveField("Field", r.want.Field), HaveField("Message", ContainSubstring(r.want.Message)))))

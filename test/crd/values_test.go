@@ -36,6 +36,8 @@ func acceptedSpecs() map[string]string {
 		"the largest spec":  largestSpec(),
 		"the largest numbers": "{snapshotInterval: 6h, " +
 			"retention: {minReady: 2147483647, maxCount: 2147483647, minVerified: 100, keep: {last: 2147483647}}}",
+		"a group of all":                 "{snapshotInterval: 6h, group: {}, selector: {matchLabels: {app: a}}}",
+		"a group by label":               "{snapshotInterval: 6h, group: {byLabel: example.com/x, volumeGroupSnapshotClassName: fast}, snapshotTemplate: {metadata: {labels: {a: b}}}}",
 		"an integer in another notation": "{snapshotInterval: 6h, retention: {maxCount: 1e3}}",
 	}
 	for _, duration := range durations().Valid {

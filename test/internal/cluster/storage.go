@@ -16,6 +16,8 @@ import (
 type Behavior struct {
 	Upload, ClockSkew, Delay string    `json:",omitempty"`
 	Refusals                 []Refusal `json:",omitempty"`
+	// LeaveOut is how many of its volumes a group snapshot does not have, without an error.
+	LeaveOut int `json:",omitempty"`
 }
 
 // Refusal is an error of one CSI call. The fields after Message restrict it.
@@ -35,6 +37,8 @@ type Volume struct{ Snapshots, MostSnapshots int }
 type Storage struct {
 	Accounts map[string]Account
 	Volumes  map[string]Volume
+	// Groups are the group snapshots, by ID.
+	Groups map[string]struct{ Members []string }
 }
 
 // SetBehavior makes the driver treat an account differently from its next call on.

@@ -14,6 +14,7 @@ import (
 	"net/http"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -129,6 +130,8 @@ func Key(o client.Object) (string, error) {
 		return "/registry/persistentvolumeclaims/" + name, nil
 	case *snapshotv1.VolumeSnapshot:
 		return "/registry/snapshot.storage.k8s.io/volumesnapshots/" + name, nil
+	case *groupv1.VolumeGroupSnapshot:
+		return "/registry/groupsnapshot.storage.k8s.io/volumegroupsnapshots/" + name, nil
 	case *v1alpha1.SnapshotSchedule:
 		return "/registry/snapshots.mapcontroller.dev/snapshotschedules/" + name, nil
 	case *v1alpha1.ClusterSnapshotSchedule:

@@ -81,14 +81,23 @@ func Shipped(ctx context.Context, root string) ([]*unstructured.Unstructured, er
 
 // SnapshotCRDFiles returns the files of the CRDs of VolumeSnapshots, of their contents and of their classes: those of the module whose types
 // the operator uses.
-func SnapshotCRDFiles() (files []string, err error) {
-	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/kubernetes-csi/external-snapshotter/client/v6")
+func SnapshotCRDFiles() ([]string, error) {
+	return crdFiles("v6", "snapshot", "volumesnapshots", "volumesnapshotcontents", "volumesnapshotclasses")
+}
+
+// GroupSnapshotCRDFiles returns those of VolumeGroupSnapshots.
+func GroupSnapshotCRDFiles() ([]string, error) {
+	return crdFiles("v8", "groupsnapshot", "volumegroupsnapshots", "volumegroupsnapshotcontents", "volumegroupsnapshotclasses")
+}
+
+func crdFiles(major, group string, plurals ...string) (files []string, err error) {
+	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/kubernetes-csi/external-snapshotter/client/"+major)
 	dir, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cmd, err)
 	}
-	for _, plural := range []string{"volumesnapshots", "volumesnapshotcontents", "volumesnapshotclasses"} {
-		files = append(files, filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", "snapshot.storage.k8s.io_"+plural+".yaml"))
+	for _, plural := range plurals {
+		files = append(files, filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", group+".storage.k8s.io_"+plural+".yaml"))
 	}
 	return files, nil
 }

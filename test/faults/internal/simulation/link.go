@@ -26,13 +26,17 @@ type faults struct {
 	// crashes kill the operator before or after a write is committed, refusals are answers without an effect, lost answers belong
 	// to writes that were committed, and delays hold a request up for seconds.
 	crashes, refusals, lost, delays int
-	// staleLists: what an operator lists first may be some changes behind.
-	staleLists bool
 }
 
 // RoundTrip implements http.RoundTripper: the network of one operator. What the API server has received before the operator ends, it does.
 func (o *operator) RoundTrip(r *http.Request) (*http.Response, error) {
 	q, err := kube.ParseRequest(r)
+	if apierrors.IsNotFound(err) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.sent++
+		return o.respond(r, nil, err), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +159,8 @@ func (o *operator) serve(q kube.Request) (answer any, err error) {
 
 // view is what an operator is shown of the API server by its informers.
 type view struct {
-	// shown is how much of the log it was shown of each kind; behind is how many changes its first list lacks.
-	shown, behind [kube.Kinds]int
+	// shown is how much of the log it was shown of each kind.
+	shown [kube.Kinds]int
 	// caughtUp is when it was last shown what it should have seen since lateSince.
 	caughtUp, lateSince time.Time
 	// frozen is until when its watches show nothing new; relist ends them then, as when what they missed is gone.
@@ -196,16 +200,10 @@ func (o *operator) show(k kube.Kind, at int) {
 	o.shown[k] = max(at, o.shown[k])
 }
 
-// list answers an informer's list, the first one as the objects were some changes ago.
+// list answers an informer's list. It is up to date: caches are filled from etcd.
 func (o *operator) list(q kube.Request) any {
-	for at, objects := range o.past(q.Kind) {
-		if o.behind[q.Kind]--; o.behind[q.Kind] < 0 || at <= 1 {
-			o.behind[q.Kind] = 0
-			o.show(q.Kind, at)
-			return q.List(objects, int64(at))
-		}
-	}
-	return q.List(nil, 0)
+	o.show(q.Kind, len(o.log))
+	return q.List(o.server.List(q.Kind), int64(len(o.log)))
 }
 
 // watch answers a watch with the events after a revision, each some time after it happened.

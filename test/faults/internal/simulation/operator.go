@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,18 +53,12 @@ type operator struct {
 	view
 }
 
-// start starts an operator; its first list of each kind may be some changes behind.
+// start starts an operator.
 func (w *world) start() *operator {
 	o := &operator{world: w, started: time.Now(), reads: map[string]time.Time{}}
 	ctx, end := context.WithCancel(logf.IntoContext(context.Background(), logr.Discard()))
 	o.end = end
 	o.alive, o.cut = context.WithCancel(context.Background())
-	for k := range o.behind {
-		// Mostly not: an API server that lags is rare.
-		if w.faults.staleLists && !oneIn(w.rand, 2) {
-			o.behind[k] = w.rand.IntN(12)
-		}
-	}
 	w.operators = append(w.operators, o)
 	w.starts++
 	w.running.Go(func() {
@@ -134,7 +129,7 @@ func (o *operator) run(ctx context.Context) error {
 	}
 	parents := informer(&v1alpha1.SnapshotSchedule{})
 	informer(&corev1.PersistentVolumeClaim{}, engine.InputIndexers(), snapshots.Indexers())
-	informer(&snapshotv1.VolumeSnapshot{}, engine.OutputIndexers())
+	informer(&snapshotv1.VolumeSnapshot{}, engine.OutputIndexers(0))
 	o.running.Go(func() { _ = informers.Start(ctx) })
 
 	status := newController(reconcile.TypedReconciler[reconcile.Request](reconcile.Func(engine.ReconcileStatus)), nil)
@@ -174,10 +169,12 @@ func newMapper() meta.RESTMapper {
 	for k := range kube.Kinds {
 		m.Add(k.GroupVersionKind(), map[bool]meta.RESTScope{false: meta.RESTScopeNamespace, true: meta.RESTScopeRoot}[k == kube.Classes])
 	}
+	m.Add(groupv1.SchemeGroupVersion.WithKind("VolumeGroupSnapshot"), meta.RESTScopeNamespace) // which is not installed
+	m.Add(groupv1.SchemeGroupVersion.WithKind("VolumeGroupSnapshotClass"), meta.RESTScopeRoot)
 	return m
 }
 
-// allInstalled is a discovery client to which all kinds are installed, except ClusterSnapshotSchedules.
+// allInstalled is a discovery client to which all kinds are installed, except ClusterSnapshotSchedules and groups.
 type allInstalled struct {
 	discovery.ServerResourcesInterface // nil: the engine asks for one group and version at a time
 }

@@ -131,7 +131,6 @@ func (u *users) anyTime() time.Duration {
 func (u *users) setFaults() {
 	u.faults = faults{
 		crashes: pick(u.r, 0, 0, 4, 30), refusals: pick(u.r, 0, 2, 6, 20), lost: pick(u.r, 0, 4, 20), delays: pick(u.r, 0, 2, 10),
-		staleLists: oneIn(u.r, 2),
 	}
 }
 

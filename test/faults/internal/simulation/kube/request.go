@@ -5,7 +5,6 @@ package kube
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
@@ -28,14 +28,14 @@ type Request struct {
 	from int64
 }
 
-// ParseRequest reads a request.
+// ParseRequest reads a request. For a kind that the server does not store, the error is the server's answer.
 func ParseRequest(r *http.Request) (q Request, err error) {
 	if q.Request, err = httpapi.Read(r); err != nil {
 		return q, err
 	}
 	for q.Kind.Resource().Resource != q.Resource {
 		if q.Kind++; q.Kind == Kinds {
-			return q, fmt.Errorf("unexpected resource %s", q.Resource)
+			return q, apierrors.NewNotFound(schema.GroupResource{Resource: q.Resource}, q.Name) // as for kinds that are not installed
 		}
 	}
 	if q.selector, err = labels.Parse(q.LabelSelector); err == nil && q.Verb == "watch" {
