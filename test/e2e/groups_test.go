@@ -101,6 +101,12 @@ var _ = Describe("groups of PVCs", Ordered, func() {
 		start(ctx, "short", grouped, behave(local.Behavior{LeaveOut: 1}))
 		start(ctx, "refused", impatient, behave(refuse("FAILED_PRECONDITION", "the volumes cannot be snapshotted together")))
 		start(ctx, "unsupported", impatient, behave(refuse("UNIMPLEMENTED", "unknown service csi.v1.GroupController")))
+		start(ctx, "silent", impatient, behave(local.Behavior{Delay: "30s"}))
+		class := create(ctx, &groupv1.VolumeGroupSnapshotClass{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "retained-"}, Driver: mockDriver, DeletionPolicy: "Retain",
+		})
+		start(ctx, "retained", with(func(s *v1alpha1.SnapshotScheduleSpec) { s.Group.VolumeGroupSnapshotClassName = &class.Name }))
+		start(ctx, "stuck", grouped)
 		start(ctx, "slow", grouped, behave(local.Behavior{Upload: "20s"}))
 		start(ctx, "mismatch", grouped, func(_ string, all []*corev1.PersistentVolumeClaim) {
 			merge(ctx, all[0], `{"metadata":{"annotations":{%q:""}}}`, v1alpha1.AnnotationExclude)
@@ -110,6 +116,14 @@ var _ = Describe("groups of PVCs", Ordered, func() {
 		start(ctx, "orphan", grouped)
 		start(ctx, "gone", grouped, behave(refuse("UNAVAILABLE", "not now")))
 		start(ctx, "switched", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h", Selector: grouped.Selector})
+	})
+
+	// So it is without the feature gate or the CRDs of the sidecar, too. First, because the driver answers at last.
+	//
+	// Contract: GRP-5.
+	It("are reported if nobody says anything", func(ctx context.Context) {
+		Eventually(fresh(ctx, schedules["silent"])).WithContext(ctx).Should(haveGroupProblem(v1alpha1.ReasonSnapshotFailed, "VolumeGroupSnapshot"))
+		Expect(groupSnapshots(ctx, namespaces["silent"])).To(HaveExactElements(HaveField("Status", Or(BeNil(), HaveField("CreationTime", BeNil())))))
 	})
 
 	// Contract: GRP-1, GRP-2, GRP-3.
@@ -234,6 +248,33 @@ var _ = Describe("groups of PVCs", Ordered, func() {
 		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
 			HaveField("Status.Detached", HaveValue(HaveField("VolumeSnapshots", BeEquivalentTo(claims))))))
 		Expect(names(cluster.Snapshots(ctx, namespace))).To(ContainElements(before))
+	})
+
+	// Contract: GRP-5, GRP-10.
+	It("leave their data in the storage if their class says so", func(ctx context.Context) {
+		namespace, schedule := namespaces["retained"], schedules["retained"]
+		Eventually(groups(ctx, namespace)).WithContext(ctx).Should(ConsistOf(beReadyGroup))
+		group := groupSnapshots(ctx, namespace)[0]
+		Expect(cluster.Client.Delete(ctx, schedule)).To(Succeed())
+		eventuallyGone(ctx, &group)
+		content := &groupv1.VolumeGroupSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: *group.Status.BoundVolumeGroupSnapshotContentName}}
+		Expect(cluster.Client.Get(ctx, client.ObjectKeyFromObject(content), content)).To(Succeed())
+		Expect(groupsInStorage(ctx, group)()).NotTo(BeEmpty())
+		merge(ctx, content, `{"spec":{"deletionPolicy":"Delete"}}`)
+		Expect(cluster.Client.Delete(ctx, content)).To(Succeed())
+	})
+
+	// Contract: GRP-6.
+	It("count for nothing while they cannot end", func(ctx context.Context) {
+		namespace, schedule := namespaces["stuck"], schedules["stuck"]
+		Eventually(groups(ctx, namespace)).WithContext(ctx).Should(ConsistOf(beReadyGroup))
+		group := groupSnapshots(ctx, namespace)[0]
+		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(beProtected(metav1.ConditionTrue))
+		exists(ctx, &group, group.CreationTimestamp.Add(time.Minute))
+		cluster.PausePart("snapshot-controller") // upstream may need minutes to go on: tried
+		Expect(cluster.Client.Delete(ctx, &group)).To(Succeed())
+		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(Not(beProtected(metav1.ConditionTrue)))
+		Expect(groupSnapshots(ctx, namespace)).To(ContainElement(HaveField("UID", group.UID)))
 	})
 
 	// Contract: GRP-9, GRP-10.

@@ -4,10 +4,20 @@
 package integration
 
 import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -16,9 +26,10 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
-var _ = Describe("A schedule with groups", Serial, func() {
+var _ = Describe("A schedule with groups", Serial, Ordered, func() {
 	var env *environment
 	BeforeEach(func() { env = newEnvironment() })
+	AfterAll(uninstallGroupCRDs)
 
 	// Contract: GRP-12, CLASS-5.
 	It("waits for the CRDs of group snapshots, and no other schedule does", func() {
@@ -36,23 +47,159 @@ var _ = Describe("A schedule with groups", Serial, func() {
 			HaveField("Reason", v1alpha1.ReasonGroupSnapshotAPIMissing), HaveField("Group", "grouped"))))
 
 		By("installing them while the operator runs")
-		files := suite.Must(repo.GroupSnapshotCRDFiles())
-		options := envtest.CRDInstallOptions{Paths: files, ErrorIfPathMissing: true}
-		suite.Must(envtest.InstallCRDs(config, options))
-		DeferCleanup(func() {
-			for _, v := range groups(env) {
-				removeFinalizers(&v)
-				Expect(client.IgnoreNotFound(api.Delete(ctx, &v))).To(Succeed())
-			}
-			Expect(envtest.UninstallCRDs(config, options)).To(Succeed())
-		})
+		suite.Must(envtest.InstallCRDs(config, groupCRDs()))
 		Eventually(func() []groupv1.VolumeGroupSnapshot { return groups(env) }, "90s").Should(HaveLen(1))
 		Eventually(readyCondition(grouped)).Should(Equal("True Scheduled"))
 		Eventually(func() *v1alpha1.OutputCount { return status(grouped).Outputs.VolumeGroupSnapshots }).
 			Should(HaveValue(Equal(v1alpha1.OutputCount{Total: 1})))
 		o.stop()
 	})
+
+	// The writes are the finalizer, and for each of two slots the group snapshot and the labels of its two members; then the delete of
+	// the older one.
+	//
+	// Contract: GRP-1, GRP-3, GRP-10.
+	It("ends alike whichever of its writes an operator dies at, before or after the commit", func() {
+		suite.Must(envtest.InstallCRDs(config, groupCRDs())) // if the spec before did not
+		const writes = 8
+		var runs sync.WaitGroup
+		for at := 1; at <= writes; at++ {
+			for _, committed := range []bool{false, true} {
+				runs.Go(func() {
+					defer GinkgoRecover()
+					crashedGroups(&crash{at: at, committed: committed, down: make(chan struct{})})
+				})
+			}
+		}
+		runs.Wait()
+	})
 })
+
+// crashedGroups has an operator take two group snapshots and delete the older one, crash meanwhile, and start again.
+func crashedGroups(c *crash) {
+	GinkgoHelper()
+	env := newEnvironment()
+	for _, name := range []string{"data", "log"} {
+		env.createClaim(name, "app", "db")
+	}
+	s := env.createSchedule("nightly", func(s *spec) {
+		s.Selector.MatchLabels, s.Group = map[string]v1alpha1.LabelValue{"app": "db"}, &v1alpha1.Group{}
+		s.Retention.MaxCount = ptr.To[int32](1)
+	})
+	o := env.startOperator(func(o *operator) { o.network.crash = c })
+	operators, taken, ahead, dead := []*operator{o}, map[types.UID]bool{}, time.Duration(0), false
+	step := func(g Gomega, wanted, left int) {
+		select {
+		case <-c.down:
+			if !dead {
+				dead = true
+				o.stop()
+				o = env.startOperator(clocksAhead(ahead))
+				operators = append(operators, o)
+			}
+		default:
+		}
+		all := groups(env)
+		for i := range all {
+			taken[all[i].UID] = true
+			g.Expect(driveGroup(&all[i], all)).To(Succeed())
+		}
+		g.Expect(taken).To(HaveLen(wanted))
+		g.Expect(names(all)).To(HaveLen(left))
+		for i := range all {
+			g.Expect(heldBy(&all[i])).To(Equal(2), "labeled and ready members")
+		}
+	}
+	what := fmt.Sprintf("write %d, committed: %t", c.at, c.committed)
+	Eventually(func(g Gomega) { step(g, 1, 1) }, "60s").Should(Succeed(), what)
+	requested := time.Now().Add(time.Second) // another second than that of the first
+	Eventually(time.Now).Should(BeTemporally(">", requested))
+	mergePatch(s, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationRequestedAt, requested.UTC().Format(time.RFC3339)))
+	Eventually(func(g Gomega) { step(g, 2, 2) }, "60s").Should(Succeed(), what)
+	ahead = 2 * time.Minute // before that, no group snapshot is deleted
+	o.advanceClocks(ahead)
+	requeue(get(&claim{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "data"}}))
+	Eventually(func(g Gomega) { step(g, 2, 1) }, "60s").Should(Succeed(), what)
+	Expect(c.down).To(BeClosed(), what)
+	for _, o := range operators {
+		o.stop()
+		Expect(o.network.count(http.MethodDelete, "volumesnapshots")).To(BeZero(), "no member is ever deleted")
+		Expect(o.network.find(func(r request) bool {
+			return r.method != http.MethodGet && r.resource() == "volumesnapshots" && strings.Contains(r.body, v1alpha1.LabelMapKey)
+		})).To(BeEmpty(), "no member gets a map key")
+	}
+}
+
+func names(all []groupv1.VolumeGroupSnapshot) (names []string) {
+	for _, v := range all {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// driveGroup does what the snapshot controller does with a group snapshot. One may be deleted only while another holds both PVCs.
+func driveGroup(v *groupv1.VolumeGroupSnapshot, all []groupv1.VolumeGroupSnapshot) error {
+	const finalizer = "groupsnapshot.storage.kubernetes.io/volumegroupsnapshot-bound-protection"
+	if v.DeletionTimestamp != nil {
+		for i := range all {
+			if all[i].UID != v.UID && heldBy(&all[i]) != 2 {
+				return fmt.Errorf("%s was deleted although %s holds %d of 2 PVCs", v.Name, all[i].Name, heldBy(&all[i]))
+			}
+		}
+		return client.IgnoreNotFound(api.Patch(ctx, v, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	}
+	if v.Status != nil {
+		return nil
+	}
+	now := metav1.Now()
+	for _, name := range []string{"data", "log"} {
+		m := &snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: v.Namespace, Name: v.Name + "-" + name}}
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: groupv1.SchemeGroupVersion.String(), Kind: "VolumeGroupSnapshot", Name: v.Name, UID: v.UID}}
+		m.Spec.Source.PersistentVolumeClaimName = &name
+		if err := client.IgnoreAlreadyExists(api.Create(ctx, m)); err != nil {
+			return err
+		}
+		m.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: &now, VolumeGroupSnapshotName: &v.Name}
+		if err := api.Status().Update(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := api.Patch(ctx, v, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"finalizers":[%q]}}`, finalizer))); err != nil {
+		return err
+	}
+	v.Status = &groupv1.VolumeGroupSnapshotStatus{
+		ReadyToUse: ptr.To(true), CreationTime: &now, BoundVolumeGroupSnapshotContentName: ptr.To("content-" + string(v.UID)),
+	}
+	return api.Status().Update(ctx, v)
+}
+
+// heldBy returns how many ready members of a group snapshot are labeled as its own.
+func heldBy(v *groupv1.VolumeGroupSnapshot) (n int) {
+	all := &snapshotv1.VolumeSnapshotList{}
+	if api.List(ctx, all, client.InNamespace(v.Namespace), client.MatchingLabels{v1alpha1.LabelGroupSnapshot: v.Name}) != nil {
+		return -1
+	}
+	for _, m := range all.Items {
+		if m.DeletionTimestamp == nil && m.Status != nil && ptr.Deref(m.Status.ReadyToUse, false) {
+			n++
+		}
+	}
+	return n
+}
+
+func groupCRDs() envtest.CRDInstallOptions {
+	return envtest.CRDInstallOptions{Paths: suite.Must(repo.GroupSnapshotCRDFiles()), ErrorIfPathMissing: true}
+}
+
+func uninstallGroupCRDs() {
+	all := &groupv1.VolumeGroupSnapshotList{}
+	Expect(api.List(ctx, all)).To(Succeed())
+	for _, v := range all.Items {
+		removeFinalizers(&v)
+		Expect(client.IgnoreNotFound(api.Delete(ctx, &v))).To(Succeed())
+	}
+	Expect(envtest.UninstallCRDs(config, groupCRDs())).To(Succeed())
+}
 
 // groups returns the VolumeGroupSnapshots of an environment.
 func groups(env *environment) []groupv1.VolumeGroupSnapshot {

@@ -5,8 +5,10 @@ package integration
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,11 +33,49 @@ type network struct {
 	mu       sync.Mutex
 	requests []request
 	faults   []*fault
+	crash    *crash
+}
+
+// crash is the end of the network at a write: of its operator, nothing arrives any more.
+type crash struct {
+	// at is the number of the write, from 1 on. It is lost or, if it is committed, its answer is.
+	at        int
+	committed bool
+	// down is closed when it happens.
+	down chan struct{}
+}
+
+var errDown = errors.New("the network is down")
+
+// crashes returns whether the network is down from now on, and whether it was before this request.
+func (n *network) crashes(r request) (now, before bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.crash
+	if c == nil {
+		return false, false
+	}
+	if c.at == 0 {
+		return true, true
+	}
+	if r.method == http.MethodGet || !slices.Contains([]string{"volumegroupsnapshots", "volumesnapshots", "snapshotschedules"}, path.Base(path.Dir(r.path))) &&
+		!strings.HasSuffix(r.path, "/volumegroupsnapshots") {
+		return false, false // a read, an event or a status
+	}
+	if c.at--; c.at > 0 {
+		return false, false
+	}
+	close(c.down)
+	return true, !c.committed
 }
 
 // RoundTrip implements http.RoundTripper.
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent := request{method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, body: bodyOf(r)}
+	down, before := n.crashes(sent)
+	if before {
+		return nil, errDown
+	}
 	if f := n.faultOf(sent); f != nil {
 		if f.code == hang {
 			<-r.Context().Done()
@@ -48,6 +88,10 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := n.base.RoundTrip(r)
 	if err != nil {
 		return nil, err
+	}
+	if down {
+		_ = resp.Body.Close()
+		return nil, errDown
 	}
 	sent.answer = resp.StatusCode
 	n.record(sent)
