@@ -15,6 +15,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,6 +91,33 @@ var _ = Describe("groups", Ordered, func() {
 			Expect(env.preview("db").deletedNow()).To(BeEmpty(), name)
 			env.succeeds("unhold", name)
 			Expect(env.preview("db").deletedNow()).To(ConsistOf(older.Name))
+		}
+	})
+
+	It("are verified by their members, which say so", func() {
+		ended := env.start("verify", "--schedule", "db", "--image", "example.com/plugin")
+		finished := map[string]bool{}
+		Eventually(func(g Gomega) {
+			all := &batchv1.JobList{}
+			g.Expect(api.List(ctx, all, client.InNamespace(env.namespace))).To(Succeed())
+			for _, job := range all.Items {
+				if finished[job.Name] {
+					continue
+				}
+				template := job.Spec.Template
+				template.Spec.SecurityContext.FSGroupChangePolicy = nil
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: job.Name, Labels: template.Labels}, Spec: template.Spec}
+				g.Expect(api.Create(ctx, pod)).To(Succeed())
+				done := corev1.ContainerStateTerminated{Reason: "Completed"}
+				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "verify", State: corev1.ContainerState{Terminated: &done}}}
+				g.Expect(api.Status().Update(ctx, pod)).To(Succeed())
+				finished[job.Name] = true
+			}
+			g.Expect(finished).To(HaveLen(2))
+		}).Should(Succeed())
+		Expect(awaitSuccess(ended).out).To(And(ContainSubstring(newer.Name+"-data verified"), ContainSubstring(newer.Name+"-log verified")))
+		for _, c := range []*corev1.PersistentVolumeClaim{data, log} {
+			Expect(member(newer, c).Annotations).To(HaveKey(v1alpha1.AnnotationVerifiedAt))
 		}
 	})
 
