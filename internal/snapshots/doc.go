@@ -18,6 +18,7 @@
 //	groupmap.go     Map and Tombstone of groups
 //	map.go          Map and Tombstone of PVCs
 //	inflight.go     creates wait until their storage driver has room
+//	waiting.go      the slot of a PVC that waits, and what it waits for
 //	capacity.go     what the storage of a driver, and of a PVC, can take
 //	readiness.go    how long snapshots take to become ready
 //	trouble.go      what is wrong with the snapshots of a PVC

@@ -40,14 +40,19 @@ func snapshotOf(v *snapshotv1.VolumeSnapshot) retention.Snapshot {
 	if v.Status == nil {
 		return s
 	}
-	s.ReadyToUse = ptr.Deref(v.Status.ReadyToUse, false)
 	if e := v.Status.Error; e != nil {
 		s.HasError, s.ErrorTime = true, ptr.Deref(e.Time, metav1.Time{}).Time
 	}
-	if v.Status.CreationTime != nil {
-		s.HasCutTime, s.CutTime = true, v.Status.CreationTime.Time
-	}
+	setStage(&s, v.Status.ReadyToUse, v.Status.CreationTime)
 	return s
+}
+
+// setStage sets whether a snapshot is ready, and when it was cut.
+func setStage(s *retention.Snapshot, ready *bool, cut *metav1.Time) {
+	s.ReadyToUse = ptr.Deref(ready, false)
+	if cut != nil {
+		s.HasCutTime, s.CutTime = true, cut.Time
+	}
 }
 
 // HeldUntil returns when the hold annotation of a snapshot, which may be missing,
@@ -183,12 +188,9 @@ func snapshotOfGroup(v *groupv1.VolumeGroupSnapshot) retention.Snapshot {
 	if v.Status == nil {
 		return s
 	}
-	s.ReadyToUse = ptr.Deref(v.Status.ReadyToUse, false)
 	if e := v.Status.Error; e != nil {
 		s.HasError, s.ErrorTime = true, ptr.Deref(e.Time, metav1.Time{}).Time
 	}
-	if v.Status.CreationTime != nil {
-		s.HasCutTime, s.CutTime = true, v.Status.CreationTime.Time
-	}
+	setStage(&s, v.Status.ReadyToUse, v.Status.CreationTime)
 	return s
 }
