@@ -45,6 +45,8 @@ type Factory struct {
 	// classesDenied is set once the user was told that VolumeSnapshotClasses may not be
 	// read.
 	classesDenied bool
+	// groupsDenied is why VolumeGroupSnapshots may not be listed, until the user was told.
+	groupsDenied error
 }
 
 // scheme has the kinds that the commands read.

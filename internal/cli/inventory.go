@@ -34,6 +34,8 @@ type inventory struct {
 	origin []client.Object
 	// All are by namespace. members are those of groups.
 	claims, snapshots, groups, members map[string][]client.Object
+	// needsGroups is called for a schedule that takes group snapshots.
+	needsGroups func()
 }
 
 // series are the snapshots of one map key under one schedule.
@@ -100,7 +102,7 @@ func (f *Factory) readInventory(
 	if err := f.list(ctx, found, append(opts, client.InNamespace(namespace))...); err != nil {
 		return nil, err
 	}
-	inv := &inventory{claims: byNamespace(claims), snapshots: byNamespace(found)}
+	inv := &inventory{claims: byNamespace(claims), snapshots: byNamespace(found), needsGroups: f.warnOfGroups}
 	var err error
 	if inv.groups, inv.members, err = f.readGroups(ctx, namespace, opts...); err != nil {
 		return nil, err
@@ -128,13 +130,25 @@ func (f *Factory) readGroups(
 ) (groups, members map[string][]client.Object, err error) {
 	found, of := &groupv1.VolumeGroupSnapshotList{}, &snapshotv1.VolumeSnapshotList{}
 	switch err := f.list(ctx, found, append(opts, client.InNamespace(namespace))...); {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+	case apierrors.IsForbidden(err):
+		f.groupsDenied = err
+		return nil, nil, nil
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil, nil, nil
 	case err != nil || len(found.Items) == 0:
 		return nil, nil, err
 	}
 	err = f.list(ctx, of, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelGroupSnapshot})
 	return byNamespace(found), byNamespace(of), err
+}
+
+// warnOfGroups warns once if the group snapshots that there may be could not be read: without
+// them, a prediction is wrong.
+func (f *Factory) warnOfGroups() {
+	if f.groupsDenied != nil { // its message names the user, the verb and the resource
+		f.warn("%s: group snapshots are left out, and whatever depends on them is wrong", f.groupsDenied)
+	}
+	f.groupsDenied = nil
 }
 
 func byNamespace(list client.ObjectList) map[string][]client.Object {
@@ -234,6 +248,9 @@ func (inv *inventory) judged(
 // them selects, those of PVCs that are gone, and those of PVCs that none selects, each by
 // name; and those of groups. What only refers to the schedule is among them.
 func (inv *inventory) seriesOf(s *v1alpha1.SnapshotSchedule, judges ...*snapshots.Judge) []*series {
+	if s.Spec.Group != nil && inv.needsGroups != nil {
+		inv.needsGroups()
+	}
 	byKey, restores := map[string]*series{}, snapshots.Restores(s.Namespace, inv.claims[s.Namespace])
 	of := func(key string) *series {
 		if byKey[key] == nil {

@@ -17,6 +17,7 @@ import (
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -63,6 +64,16 @@ var _ = Describe("groups", Ordered, func() {
 			MatchRegexp(`(?m)^data +db +5h\S* +\S+ +2 `), MatchRegexp(`(?m)^log +db +5h\S* +\S+ +2 `)))
 		Expect(env.succeeds("coverage")).To(MatchRegexp(`data +Protected +db`))
 		Expect(env.succeeds("timeline", "db")).To(And(MatchRegexp(`(?m)^data\+log +-·+●·+ .* 2$`), Not(MatchRegexp(`(?m)^(data|log) `))))
+	})
+
+	It("that the user may not read are missed aloud, by each command that judges a schedule", func() {
+		rules := []rbacv1.PolicyRule{{
+			APIGroups: []string{"", "snapshot.storage.k8s.io", v1alpha1.GroupVersion.Group}, Resources: []string{"*"}, Verbs: []string{"get", "list"},
+		}}
+		reader := env.as(env.may("reader", rules, "status"))
+		for _, command := range []string{"status", "timeline", "preview"} {
+			Expect(reader.warns(command, "db")).To(And(ContainSubstring(`cannot list resource "volumegroupsnapshots"`), ContainSubstring("are left out")), command)
+		}
 	})
 
 	It("are explained, also by the name of a member", func() {
