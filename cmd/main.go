@@ -145,6 +145,7 @@ func run(f flags) error {
 	if err := errors.Join(f.validate(), setMemoryLimit(os.Getenv)); err != nil {
 		return err
 	}
+	keepHeadroom()
 	realClock := clock.RealClock{}
 	config, err := ctrl.GetConfig()
 	if err != nil {

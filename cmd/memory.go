@@ -5,7 +5,9 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 )
 
@@ -26,4 +28,44 @@ func setMemoryLimit(getenv func(string) string) error {
 	}
 	debug.SetMemoryLimit(limit / 10 * 9)
 	return nil
+}
+
+// leastHeadroom is what the heap may grow by between two garbage collections, in bytes, however small it is: with
+// GOGC=65, what it grows by with the snapshots that the memory request is for.
+const leastHeadroom = 28 << 20
+
+// headroom sets GOGC after each garbage collection. With few objects, GOGC alone would have all of them marked
+// again every few MB, which is a tenth of the CPU of a burst of creates.
+type headroom struct {
+	// percent is the user's GOGC.
+	percent int
+	now     []metrics.Sample
+}
+
+// keepHeadroom starts it, unless the user switched GOGC off.
+func keepHeadroom() {
+	h := &headroom{now: []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/live:bytes"}}}
+	metrics.Read(h.now)
+	if h.percent = int(h.now[0].Value.Uint64()); h.percent > 0 {
+		h.collected(struct{}{})
+	}
+}
+
+// collected is called after each garbage collection, because that finds an object that nobody uses.
+func (h *headroom) collected(struct{}) {
+	metrics.Read(h.now)
+	if percent := h.of(h.now[1].Value.Uint64()); percent != int(h.now[0].Value.Uint64()) {
+		debug.SetGCPercent(percent)
+	}
+	type unused struct{ _ *headroom }
+	runtime.AddCleanup(&unused{}, h.collected, struct{}{})
+}
+
+// of returns GOGC for a live heap, in tens: each change stops the world for a moment.
+func (h *headroom) of(live uint64) int {
+	const (
+		smallest = 4 << 20 // before the first garbage collection, nothing is known to be alive
+		step     = 10
+	)
+	return max(h.percent, int(leastHeadroom*100/max(live, smallest)/step*step))
 }

@@ -5,9 +5,12 @@ package main
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSetMemoryLimit(t *testing.T) {
@@ -45,4 +48,46 @@ func TestTheDeploymentSetsTheMemoryLimit(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "- name: "+memoryLimitVariable+"\n          valueFrom:\n            resourceFieldRef:\n              resource: limits.memory\n") {
 		t.Errorf("config/manager does not set %s from the limit: %v", memoryLimitVariable, err)
 	}
+}
+
+func TestHeadroom(t *testing.T) {
+	for name, tc := range map[string]struct {
+		live uint64
+		want int
+	}{
+		"nothing known yet":                   {live: 0, want: 700},
+		"a few objects":                       {live: 14 << 20, want: 200},
+		"what the memory request is for":      {live: 45 << 20, want: 65},
+		"more, where GOGC alone gives enough": {live: 4 << 30, want: 65},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (&headroom{percent: 65}).of(tc.live); got != tc.want {
+				t.Errorf("GOGC=%d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// Not parallel: GOGC is the process's.
+func TestHeadroomFollowsTheHeap(t *testing.T) {
+	before := debug.SetGCPercent(65)
+	defer debug.SetGCPercent(before)
+	keepHeadroom()
+	eventually := func(what string, reached func(gogc uint64) bool) {
+		t.Helper()
+		gogc := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		for deadline := time.Now().Add(time.Minute); ; runtime.GC() {
+			if metrics.Read(gogc); reached(gogc[0].Value.Uint64()) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("GOGC=%d with %s", gogc[0].Value.Uint64(), what)
+			}
+		}
+	}
+	eventually("little alive", func(gogc uint64) bool { return gogc > 65 })
+	held := make([]byte, 100<<20)
+	eventually("100 MB alive", func(gogc uint64) bool { return gogc == 65 })
+	runtime.KeepAlive(held)
+	eventually("little alive again", func(gogc uint64) bool { return gogc > 65 })
 }
