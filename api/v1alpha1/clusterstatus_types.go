@@ -48,6 +48,12 @@ type ClusterSnapshotScheduleStatus struct {
 	// +optional
 	VolumeSnapshots *OutputCount `json:"volumeSnapshots,omitempty"`
 
+	// volumeGroupSnapshots counts their VolumeGroupSnapshots in the same way. It is also absent
+	// if none takes or has any.
+	//
+	// +optional
+	VolumeGroupSnapshots *OutputCount `json:"volumeGroupSnapshots,omitempty"`
+
 	// oldestRecoveryPointTime is the oldest recovery point of all selected namespaces. That of
 	// a namespace is the oldest of its PVCs: the time of the newest ready snapshot. Example:
 	// 2026-01-02T03:00:00Z.

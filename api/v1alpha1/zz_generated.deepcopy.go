@@ -174,6 +174,11 @@ func (in *ClusterSnapshotScheduleStatus) DeepCopyInto(out *ClusterSnapshotSchedu
 		*out = new(OutputCount)
 		**out = **in
 	}
+	if in.VolumeGroupSnapshots != nil {
+		in, out := &in.VolumeGroupSnapshots, &out.VolumeGroupSnapshots
+		*out = new(OutputCount)
+		**out = **in
+	}
 	if in.OldestRecoveryPointTime != nil {
 		in, out := &in.OldestRecoveryPointTime, &out.OldestRecoveryPointTime
 		*out = (*in).DeepCopy()

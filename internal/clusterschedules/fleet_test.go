@@ -12,8 +12,11 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,6 +86,10 @@ func deleting(finalizers ...string) func(*schedule) {
 
 func snapshots(total int32) func(*schedule) {
 	return func(s *schedule) { s.Status.Outputs.VolumeSnapshots.Total = total }
+}
+
+func groups(total int32) func(*schedule) {
+	return func(s *schedule) { s.Status.Outputs.VolumeGroupSnapshots = &v1alpha1.OutputCount{Total: total} }
 }
 
 func valid(*schedule) error { return nil }
@@ -324,17 +331,19 @@ func TestTombstone(t *testing.T) {
 		child      *schedule
 		want       string
 	}{
-		"no child":                        {namespaces: unselected()},
-		"suspends":                        {namespaces: unselected(), child: child(), want: "ensure"},
-		"waits for snapshots":             {namespaces: unselected(), child: child(suspended, snapshots(1)), want: "ensure"},
-		"deletes":                         {namespaces: unselected(), child: child(suspended), want: deletes},
-		"not before it is suspended":      {namespaces: unselected(), child: child(), want: "ensure"},
-		"not before it has observed that": {namespaces: unselected(), child: child(suspended, func(s *schedule) { s.Status.ObservedGeneration = 4 }), want: "ensure"},
-		"not while nothing is known":      {namespaces: unselected(), child: child(suspended, func(s *schedule) { s.Status.Inputs = nil }), want: "ensure"},
-		"not while its spec is another":   {namespaces: unselected(), child: child(suspended, func(s *schedule) { s.Spec.Retention.MaxCount = ptr.To[int32](1) }), want: "ensure"},
-		"not a copy":                      {namespaces: unselected(), child: child(suspended, func(s *schedule) { s.Name = "copy" })},
-		"the namespace is being deleted":  {namespaces: unselected(terminating), child: child()},
-		"the namespace is gone":           {child: child()},
+		"no child":                         {namespaces: unselected()},
+		"suspends":                         {namespaces: unselected(), child: child(), want: "ensure"},
+		"waits for snapshots":              {namespaces: unselected(), child: child(suspended, snapshots(1)), want: "ensure"},
+		"waits for group snapshots":        {namespaces: unselected(), child: child(suspended, groups(1)), want: "ensure"},
+		"deletes":                          {namespaces: unselected(), child: child(suspended), want: deletes},
+		"deletes, without group snapshots": {namespaces: unselected(), child: child(suspended, groups(0)), want: deletes},
+		"not before it is suspended":       {namespaces: unselected(), child: child(), want: "ensure"},
+		"not before it has observed that":  {namespaces: unselected(), child: child(suspended, func(s *schedule) { s.Status.ObservedGeneration = 4 }), want: "ensure"},
+		"not while nothing is known":       {namespaces: unselected(), child: child(suspended, func(s *schedule) { s.Status.Inputs = nil }), want: "ensure"},
+		"not while its spec is another":    {namespaces: unselected(), child: child(suspended, func(s *schedule) { s.Spec.Retention.MaxCount = ptr.To[int32](1) }), want: "ensure"},
+		"not a copy":                       {namespaces: unselected(), child: child(suspended, func(s *schedule) { s.Name = "copy" })},
+		"the namespace is being deleted":   {namespaces: unselected(terminating), child: child()},
+		"the namespace is gone":            {child: child()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := mapcontroller.Observation{Now: now, MapKey: "shop", Unselected: test.namespaces}
@@ -358,7 +367,7 @@ func TestTombstoneHasNoRecoveryPoint(t *testing.T) {
 	dated := child(suspended, snapshots(1), func(s *schedule) { s.Status.OldestRecoveryPointTime = &at })
 	p := compiled(t, gold())
 	seen := mapcontroller.Observation{MapKey: "shop", Unselected: []client.Object{namespace()}, Outputs: []client.Object{dated}}
-	if k := p.Tombstone(seen).Status.(*keyStatus); !k.RecoveryPoint.IsZero() || k.Snapshots != 1 || !k.Updated {
+	if k := p.Tombstone(seen).Status.(*keyStatus); !k.RecoveryPoint.IsZero() || k.Snapshots.Total != 1 || !k.Updated {
 		t.Errorf("got %+v", k)
 	}
 	seen.Selected, seen.Unselected = seen.Unselected, nil
@@ -429,40 +438,56 @@ func TestIsLeft(t *testing.T) {
 	}
 }
 
-// lists is a reader whose lists return snapshots with these owners, or an error.
+// lists is a reader whose lists return snapshots and group snapshots with these owners, or an error.
 type lists struct {
 	client.Reader
 
-	owners []types.UID
-	err    error
+	owners, groupOwners []types.UID
+	err, groupErr       error
 }
 
 func (l lists) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	page := list.(*metav1.PartialObjectMetadataList)
-	if o := (&client.ListOptions{}).ApplyOptions(opts); o.Namespace != "shop" || page.Kind != "VolumeSnapshotList" {
+	owners, err := l.owners, l.err
+	switch o := (&client.ListOptions{}).ApplyOptions(opts); {
+	case o.Namespace != "shop":
+		return errors.New("lists something else")
+	case page.Kind == "VolumeGroupSnapshotList":
+		owners, err = l.groupOwners, l.groupErr
+	case page.Kind != "VolumeSnapshotList":
 		return errors.New("lists something else")
 	}
-	for _, uid := range l.owners {
+	for _, uid := range owners {
 		page.Items = append(page.Items, metav1.PartialObjectMetadata{
 			ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: uid}}}})
 	}
-	return l.err
+	return err
 }
 
 func TestNoneLeft(t *testing.T) {
+	group := schema.GroupResource{Group: groupv1.GroupName, Resource: "volumegroupsnapshots"}
 	for name, test := range map[string]struct {
-		live lists
-		want bool
+		live  lists
+		want  bool
+		fails bool
 	}{
 		"no snapshots":             {want: true},
 		"others' only":             {live: lists{owners: []types.UID{"other"}}, want: true},
 		"one of its own, first":    {live: lists{owners: []types.UID{"child-uid", "other"}}},
 		"one of its own, last":     {live: lists{owners: []types.UID{"other", "child-uid"}}},
-		"they could not be listed": {live: lists{err: errors.New("unavailable")}},
+		"they could not be listed": {live: lists{err: errors.New("unavailable")}, fails: true},
+
+		"a group of its own":         {live: lists{groupOwners: []types.UID{"other", "child-uid"}}},
+		"others' groups":             {live: lists{groupOwners: []types.UID{"other"}}, want: true},
+		"groups are not installed":   {live: lists{groupErr: &meta.NoKindMatchError{}}, want: true},
+		"groups are served no more":  {live: lists{groupErr: apierrors.NewNotFound(group, "")}, want: true},
+		"groups may not be listed":   {live: lists{groupErr: apierrors.NewForbidden(group, "", nil)}, fails: true},
+		"groups could not be listed": {live: lists{groupErr: errors.New("unavailable")}, fails: true},
+		"a snapshot, and no groups":  {live: lists{owners: []types.UID{"child-uid"}, groupErr: &meta.NoKindMatchError{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := noneLeft(&ownsSnapshots)(t.Context(), test.live, child())
-			if (got && err == nil) != test.want || (err != nil) != (test.live.err != nil) {
+			if got != test.want || (err != nil) != test.fails {
 				t.Errorf("got %v, %v", got, err)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -29,10 +30,13 @@ type keyStatus struct {
 	Uncounted bool
 	Namespace string
 	// The numbers and the oldest recovery point of the child's status.
-	Claims, Skipped, Snapshots, ReadySnapshots int32
-	RecoveryPoint                              time.Time
-	Protection                                 protection
-	Problems                                   []problem
+	Claims, Skipped int32
+	Snapshots       v1alpha1.OutputCount
+	// Groups is nil if the child takes no group snapshots and has none.
+	Groups        *v1alpha1.OutputCount
+	RecoveryPoint time.Time
+	Protection    protection
+	Problems      []problem
 }
 
 // problem is something wrong with one namespace.
@@ -80,7 +84,7 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 		return k
 	}
 	k.Exists, k.Updated = true, meets(want, child) && child.Status.ObservedGeneration == child.Generation
-	k.Snapshots, k.ReadySnapshots = child.Status.Outputs.VolumeSnapshots.Total, child.Status.Outputs.VolumeSnapshots.Ready
+	k.Snapshots, k.Groups = child.Status.Outputs.VolumeSnapshots, child.Status.Outputs.VolumeGroupSnapshots
 	outdated := p.unwritten.Has(client.ObjectKeyFromObject(child))
 	k.Uncounted = outdated || child.Status.Inputs == nil
 	if child.Status.Inputs != nil {
@@ -133,11 +137,14 @@ const maxProblems = 10
 
 // combined is what the namespaces add up to.
 type combined struct {
-	Children                                   v1alpha1.ScheduleCount
-	Detached                                   int32
-	Claims, Skipped, Snapshots, ReadySnapshots int32
-	RecoveryPoint                              time.Time
-	OldestNamespace                            string
+	Children        v1alpha1.ScheduleCount
+	Detached        int32
+	Claims, Skipped int32
+	Snapshots       v1alpha1.OutputCount
+	// Groups is nil if no child takes group snapshots or has any.
+	Groups          *v1alpha1.OutputCount
+	RecoveryPoint   time.Time
+	OldestNamespace string
 	// APIMissing and Failing count namespaces.
 	APIMissing, Failing int32
 	// Uncounted counts children whose numbers are not known.
@@ -171,8 +178,11 @@ func (c *combined) add(k *keyStatus) {
 	c.Failing += one(len(k.Problems) > 0)
 	c.Claims += k.Claims
 	c.Skipped += k.Skipped
-	c.Snapshots += k.Snapshots
-	c.ReadySnapshots += k.ReadySnapshots
+	c.Snapshots = plus(c.Snapshots, k.Snapshots)
+	if k.Groups != nil {
+		sum := plus(ptr.Deref(c.Groups, v1alpha1.OutputCount{}), *k.Groups)
+		c.Groups = &sum
+	}
 	c.Protections.add(k)
 	c.Problems = append(c.Problems, k.Problems...)
 	// The keys are in no order: of equal times, the first name counts.
@@ -182,6 +192,10 @@ func (c *combined) add(k *keyStatus) {
 	if c.OldestNamespace == "" || cmp.Or(k.RecoveryPoint.Compare(c.RecoveryPoint), strings.Compare(k.Namespace, c.OldestNamespace)) < 0 {
 		c.RecoveryPoint, c.OldestNamespace = k.RecoveryPoint, k.Namespace
 	}
+}
+
+func plus(a, b v1alpha1.OutputCount) v1alpha1.OutputCount {
+	return v1alpha1.OutputCount{Total: a.Total + b.Total, Ready: a.Ready + b.Ready}
 }
 
 func one(counts bool) int32 {

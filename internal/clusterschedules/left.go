@@ -7,20 +7,30 @@ import (
 	"context"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
-// noneLeft returns the engine's Deletable: a live list shows that no snapshot of the
-// namespace is the child's.
+// noneLeft returns the engine's Deletable: live lists show that no snapshot and no group
+// snapshot of the namespace is the child's.
 func noneLeft(owns *mapcontroller.Ownership) func(ctx context.Context, live client.Reader, child client.Object) (bool, error) {
 	return func(ctx context.Context, live client.Reader, child client.Object) (bool, error) {
 		left := false
-		err := mapcontroller.EachMetadata(ctx, live, snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), func(snapshot client.Object) {
-			left = left || isLeft(owns, child, snapshot)
-		}, client.InNamespace(child.GetNamespace()))
-		return !left, err
+		look := func(snapshot client.Object) { left = left || isLeft(owns, child, snapshot) }
+		in := client.InNamespace(child.GetNamespace())
+		err := mapcontroller.EachMetadata(ctx, live, snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), look, in)
+		if err != nil || left {
+			return false, err
+		}
+		err = mapcontroller.EachMetadata(ctx, live, groupv1.SchemeGroupVersion.WithKind("VolumeGroupSnapshot"), look, in)
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) { // group snapshots are not installed
+			err = nil
+		}
+		return !left && err == nil, err
 	}
 }
 

@@ -33,12 +33,18 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 	d := mapcontroller.Decision{Status: p.statusOf(seen.MapKey, want, child, true)}
 	// The cache may lag, and counts are no proof: left.go looks for snapshots live before
 	// the delete.
-	if meets(want, child) && observed(child) && child.Status.Outputs.VolumeSnapshots.Total == 0 {
+	if meets(want, child) && observed(child) && holdsNone(child) {
 		d.Delete = []mapcontroller.Removal{{Object: child, Reason: reasonNoSnapshotsLeft}}
 	} else {
 		d.Ensure = []mapcontroller.Desired{{Object: want}}
 	}
 	return d
+}
+
+// holdsNone returns whether a child counts neither snapshots nor group snapshots.
+func holdsNone(child *schedule) bool {
+	groups := child.Status.Outputs.VolumeGroupSnapshots
+	return child.Status.Outputs.VolumeSnapshots.Total == 0 && (groups == nil || groups.Total == 0)
 }
 
 // childOf returns the child among the outputs of a key, or nil.

@@ -100,7 +100,7 @@ func setReadyOnly(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, missing []
 // children do not depend on the spec, but none is known to have the template's. While a
 // kind is missing, or a namespace undecided, they are absent: zeros are not written then.
 func setUnknown(s *v1alpha1.ClusterSnapshotScheduleStatus, known mapcontroller.Summary) {
-	s.Inputs, s.Detached, s.PersistentVolumeClaims, s.VolumeSnapshots = nil, nil, nil, nil
+	s.Inputs, s.Detached, s.PersistentVolumeClaims, s.VolumeSnapshots, s.VolumeGroupSnapshots = nil, nil, nil, nil, nil
 	s.OldestRecoveryPointTime, s.OldestRecoveryPointNamespace = nil, ""
 	s.Outputs.SnapshotSchedules = v1alpha1.ScheduleCount{}
 	if known.Totals != nil {
@@ -114,10 +114,10 @@ func setKnown(s *v1alpha1.ClusterSnapshotScheduleStatus, known mapcontroller.Sum
 	s.Inputs = &v1alpha1.ClusterInputs{Namespaces: v1alpha1.NamespaceCount{Total: count(known.Totals[namespacesTotal])}}
 	s.Outputs.SnapshotSchedules = sum.Children
 	s.Detached = &v1alpha1.ClusterDetached{SnapshotSchedules: sum.Detached}
-	s.PersistentVolumeClaims, s.VolumeSnapshots = nil, nil
+	s.PersistentVolumeClaims, s.VolumeSnapshots, s.VolumeGroupSnapshots = nil, nil, nil
 	if sum.Uncounted == 0 { // else the sums would be too small
 		s.PersistentVolumeClaims = &v1alpha1.ClaimTotals{Total: sum.Claims, Skipped: sum.Skipped}
-		s.VolumeSnapshots = &v1alpha1.OutputCount{Total: sum.Snapshots, Ready: sum.ReadySnapshots}
+		s.VolumeSnapshots, s.VolumeGroupSnapshots = &sum.Snapshots, sum.Groups
 	}
 	s.OldestRecoveryPointTime, s.OldestRecoveryPointNamespace = nil, sum.OldestNamespace
 	if !sum.RecoveryPoint.IsZero() {

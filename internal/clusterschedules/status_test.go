@@ -53,11 +53,11 @@ func TestStatusSumsUpTheNamespaces(t *testing.T) {
 	f := gold()
 	older, newer := now.Add(-2*time.Hour), now.Add(-time.Hour)
 	setStatus(now, f, summary(4,
-		&keyStatus{Namespace: "b", Exists: true, Updated: true, Ready: true, Claims: 2, Skipped: 1, Snapshots: 10, ReadySnapshots: 9, RecoveryPoint: older},
-		&keyStatus{Namespace: "a", Exists: true, Updated: true, Ready: true, Claims: 3, Snapshots: 5, ReadySnapshots: 5, RecoveryPoint: older},
-		&keyStatus{Namespace: "c", Exists: true, Ready: true, RecoveryPoint: newer},
-		&keyStatus{Namespace: "d"},
-		&keyStatus{Namespace: "e", Exists: true, Updated: true, Ready: true, Detached: true, Snapshots: 1},
+		&keyStatus{Namespace: "b", Exists: true, Updated: true, Ready: true, Claims: 2, Skipped: 1, Snapshots: v1alpha1.OutputCount{Total: 10, Ready: 9}, RecoveryPoint: older},
+		&keyStatus{Namespace: "a", Exists: true, Updated: true, Ready: true, Claims: 3, Snapshots: v1alpha1.OutputCount{Total: 5, Ready: 5}, RecoveryPoint: older},
+		&keyStatus{Namespace: "c", Exists: true, Ready: true, Groups: &v1alpha1.OutputCount{Total: 2, Ready: 1}, RecoveryPoint: newer},
+		&keyStatus{Namespace: "d", Groups: &v1alpha1.OutputCount{Total: 1}},
+		&keyStatus{Namespace: "e", Exists: true, Updated: true, Ready: true, Detached: true, Snapshots: v1alpha1.OutputCount{Total: 1}},
 	))
 	at := metav1.NewTime(older)
 	conditions := f.Status.Conditions
@@ -69,6 +69,7 @@ func TestStatusSumsUpTheNamespaces(t *testing.T) {
 		Detached:                     &v1alpha1.ClusterDetached{SnapshotSchedules: 1},
 		PersistentVolumeClaims:       &v1alpha1.ClaimTotals{Total: 5, Skipped: 1},
 		VolumeSnapshots:              &v1alpha1.OutputCount{Total: 16, Ready: 14},
+		VolumeGroupSnapshots:         &v1alpha1.OutputCount{Total: 3, Ready: 1},
 		OldestRecoveryPointTime:      &at,
 		OldestRecoveryPointNamespace: "a",
 	}
@@ -139,7 +140,7 @@ func TestStatusKeepsWhatIsNotKnown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := gold()
 			setStatus(now, f, summary(1, &keyStatus{
-				Namespace: "shop", Exists: true, Claims: 2, Snapshots: 5, RecoveryPoint: now, Problems: []problem{{"shop", "SnapshotsFailing", "why"}}}))
+				Namespace: "shop", Exists: true, Claims: 2, Snapshots: v1alpha1.OutputCount{Total: 5}, RecoveryPoint: now, Problems: []problem{{"shop", "SnapshotsFailing", "why"}}}))
 			before := f.Status.DeepCopy()
 			f.Generation++
 			setStatus(now.Add(time.Hour), f, known)
@@ -164,7 +165,7 @@ func TestStatusKeepsWhatIsNotKnown(t *testing.T) {
 // Contract: STAT-12.
 func TestStatusHasNoSumsWithoutTheNumbersOfAChild(t *testing.T) {
 	f := gold()
-	counted := &keyStatus{Namespace: "a", Exists: true, Updated: true, Ready: true, Claims: 2, Snapshots: 5}
+	counted := &keyStatus{Namespace: "a", Exists: true, Updated: true, Ready: true, Claims: 2, Snapshots: v1alpha1.OutputCount{Total: 5}}
 	setStatus(now, f, summary(2, counted, &keyStatus{Namespace: "b", Exists: true, Uncounted: true}))
 	if f.Status.VolumeSnapshots != nil || f.Status.PersistentVolumeClaims != nil {
 		t.Errorf("got %+v and %+v", f.Status.VolumeSnapshots, f.Status.PersistentVolumeClaims)

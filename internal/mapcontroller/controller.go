@@ -81,7 +81,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}
 	var kinds *plan.Kinds
 	if err == nil {
-		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Ownership(), spec.Inputs, spec.Outputs, spec.RelatedKinds...)
+		kinds, err = spec.kinds(d.Scheme, spec.NewParent())
 	}
 	if err == nil && spec.Status == nil {
 		err = status.SetGeneric(spec.NewParent(), *status.NewSummary(kinds))
@@ -96,7 +96,6 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		attempts:  queue.NewAttempts(o.Clock),
 		installed: installed.New(d.Discovery, kinds.Needed),
 	}
-	kinds.MapKey, kinds.Finalizer = spec.MapKey, spec.Finalizer
 	ctl.index()
 	ctl.optional.back = ctl.kindsBack
 	pace := queue.NewPace(o.Clock, o.DeletesPerSecond)

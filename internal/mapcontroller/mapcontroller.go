@@ -185,9 +185,6 @@ func (c MapController) withDefaults() (*MapController, error) {
 	for i, related := range c.RelatedKinds {
 		missing.unless(related.Object != nil, fmt.Sprintf("RelatedKinds[%d]: Object must be set", i))
 	}
-	if c.MapKey == nil {
-		c.MapKey = func(input metav1.Object) string { return string(input.GetUID()) }
-	}
 	c.Inputs, c.Outputs = slices.Clone(c.Inputs), slices.Clone(c.Outputs)
 	return &c, errors.Join(missing...)
 }

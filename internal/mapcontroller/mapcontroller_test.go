@@ -68,7 +68,7 @@ func TestNewHasDefaults(t *testing.T) {
 	if o := h.options; o.Workers != 64 || o.StatusInterval != 5*time.Second || o.MaxClockSkew != time.Minute || o.KindsInterval != time.Minute {
 		t.Errorf("got %+v", o)
 	}
-	if key := h.spec.MapKey(fixture.Input()); key != "in-uid" {
+	if key := h.kinds.MapKey(fixture.Input()); key != "in-uid" {
 		t.Errorf("map key %s", key)
 	}
 }

@@ -23,7 +23,7 @@ import (
 // may read the same kind.
 func (c *Controller) index() {
 	c.byKey = informer.Index{Name: c.spec.Name + "/key", Values: func(input client.Object) []string {
-		return []string{c.scope(input) + "/" + c.spec.MapKey(input)}
+		return []string{c.scope(input) + "/" + c.kinds.MapKey(input)}
 	}}
 	c.bySource = informer.Index{Name: c.spec.Name + "/source", Values: func(output client.Object) []string {
 		var values []string
@@ -103,7 +103,7 @@ func (c *Controller) inputs(parent plan.Parent, mapKey string, outputs []client.
 			continue
 		}
 		for _, input := range c.options.Stores.List(kind.Object, parent.Object.GetNamespace()) {
-			if own := c.spec.MapKey(input); parent.Program.Key(input) == mapKey && own != mapKey && !slices.Contains(sources, own) {
+			if own := c.kinds.MapKey(input); parent.Program.Key(input) == mapKey && own != mapKey && !slices.Contains(sources, own) {
 				found = append(found, input)
 			}
 		}
@@ -151,7 +151,7 @@ func (c *Controller) inputsOf(req Request) (keys []string) {
 	if parent, ok := c.parent(req.Parent); ok && parent.Invalid == nil {
 		selected, _ := c.inputs(parent, req.MapKey, nil)
 		for _, input := range selected {
-			keys = append(keys, c.spec.MapKey(input))
+			keys = append(keys, c.kinds.MapKey(input))
 		}
 	}
 	return keys

@@ -22,8 +22,20 @@ type Planner struct {
 // Planner returns the Planner of a parent with its compiled spec. It returns an error for
 // a kind that the scheme does not know.
 func (c MapController) Planner(scheme *runtime.Scheme, parent client.Object, program Program) (*Planner, error) {
-	kinds, err := plan.NewKinds(scheme, parent, c.Ownership(), c.Inputs, c.Outputs)
+	kinds, err := c.kinds(scheme, parent)
 	return &Planner{kinds: kinds, parent: plan.Parent{Object: parent, Program: &program}}, err
+}
+
+// kinds returns what plans are made of.
+func (c MapController) kinds(scheme *runtime.Scheme, parent client.Object) (*plan.Kinds, error) {
+	kinds, err := plan.NewKinds(scheme, parent, c.Ownership(), c.Inputs, c.Outputs, c.RelatedKinds...)
+	if err == nil {
+		kinds.Finalizer = c.Finalizer
+		if c.MapKey != nil {
+			kinds.MapKey = c.MapKey
+		}
+	}
+	return kinds, err
 }
 
 // Key returns the map key of an input.

@@ -105,7 +105,7 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 // inputEvent enqueues the key that a parent's spec gives an input, and the one that it would
 // have without, if the parent has outputs of it.
 func (c *Controller) inputEvent(q keyQueue, parent plan.Parent, input client.Object) {
-	own, key := c.spec.MapKey(input), c.kinds.Key(parent, input)
+	own, key := c.kinds.MapKey(input), c.kinds.Key(parent, input)
 	req := Request{Parent: client.ObjectKeyFromObject(parent.Object), MapKey: key}
 	if key != plan.NoMapKey && (parent.Invalid == nil && parent.Program.Selects(input) || c.aggregator.Knows(req)) {
 		q.Add(req)
@@ -117,7 +117,7 @@ func (c *Controller) inputEvent(q keyQueue, parent plan.Parent, input client.Obj
 
 // sourceEvent enqueues the keys of the outputs that were made from an input.
 func (c *Controller) sourceEvent(q keyQueue, input client.Object) {
-	for _, o := range c.madeFrom(c.scope(input), c.spec.MapKey(input)) {
+	for _, o := range c.madeFrom(c.scope(input), c.kinds.MapKey(input)) {
 		if req, _ := c.request(o); req.Parent.Name != "" {
 			q.Add(req)
 		}

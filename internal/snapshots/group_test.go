@@ -266,6 +266,18 @@ func TestGroupSnapshotsAreNotDeletedWithinTheirFirstMinute(t *testing.T) {
 	}
 }
 
+// The operator's first write to a schedule is its finalizer, without which it takes no group snapshot.
+func TestTheJudgeOfAGroupedScheduleTakesItsFirstGroupSnapshot(t *testing.T) {
+	scheme := runtime.NewScheme()
+	must(t, errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), snapshotv1.AddToScheme(scheme), groupv1.AddToScheme(scheme)))
+	judge, err := NewJudge(scheme, every("6h").grouped().SnapshotSchedule, Classes{})
+	must(t, err)
+	a := claim("a").member().PersistentVolumeClaim
+	if d := judge.Judge(noon, Series{MapKey: judge.Key(a), Claims: []*corev1.PersistentVolumeClaim{a}}); len(d.Create) != 1 {
+		t.Errorf("it creates %v", d.Create)
+	}
+}
+
 // Contract: GRP-1, GRP-2.
 func TestNewGroupSnapshot(t *testing.T) {
 	s := every("6h").grouped()

@@ -203,6 +203,9 @@ func TestCountersStartAtZero(t *testing.T) {
 	for _, reason := range []string{"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded"} {
 		want = append(want, "snapshots_deleted_total "+reason)
 	}
+	for _, verb := range []string{"create", "update", "delete", "adopt", "release", "label"} {
+		want = append(want, "refused_writes_total "+verb)
+	}
 	for _, name := range want {
 		if value, found := got[name]; !found || value != 0 {
 			t.Errorf("%s is %v, %v, want 0", name, value, found)

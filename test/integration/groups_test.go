@@ -55,6 +55,43 @@ var _ = Describe("A schedule with groups", Serial, Ordered, func() {
 		o.stop()
 	})
 
+	// The garbage collector would delete them with it.
+	//
+	// Contract: FLEET-4, GRP-10.
+	It("stays for its group snapshots when its ClusterSnapshotSchedule no longer selects the namespace", func() {
+		deleteAllSchedules()
+		suite.Must(envtest.InstallCRDs(config, groupCRDs())) // if the spec before did not
+		f := newFleet(everyHour, func(c *clusterSchedule) {
+			of := &c.Spec.Template.Spec
+			of.Selector.MatchLabels, of.Group = map[string]v1alpha1.LabelValue{"app": "db"}, &v1alpha1.Group{}
+		})
+		env := f.newNamespace()
+		for _, name := range []string{"data", "log"} {
+			env.createClaim(name, "app", "db")
+		}
+		o := startFleetOperator()
+		child := f.waitForChild(env)
+		Eventually(func(g Gomega) {
+			all := groups(env)
+			g.Expect(all).To(HaveLen(1))
+			g.Expect(driveGroup(&all[0], all)).To(Succeed())
+			g.Expect(heldBy(&all[0])).To(Equal(2))
+		}).Should(Succeed())
+		Eventually(func() *v1alpha1.OutputCount { return status(child).Outputs.VolumeGroupSnapshots }).
+			Should(HaveValue(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1})))
+		removeLabel(env.object(), "backup")
+		Eventually(func() bool { return get(child).Spec.Suspend && child.Status.ObservedGeneration == child.Generation }).Should(BeTrue())
+		Consistently(func() int { return o.network.count(http.MethodDelete, "snapshotschedules") }, "1s").Should(BeZero())
+		Eventually(f.counts).Should(Equal("0 1 1 1 1"))
+		Expect(get(f.DeepCopy()).Status.VolumeGroupSnapshots).To(HaveValue(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1})))
+
+		By("going when the last of them is gone")
+		all := groups(env)
+		removeFinalizers(&all[0])
+		Expect(api.Delete(ctx, &all[0])).To(Succeed())
+		Eventually(isDeleted(child)).Should(BeTrue())
+	})
+
 	// The writes are the finalizer, and for each of two slots the group snapshot and the labels of its two members; then the delete of
 	// the older one.
 	//

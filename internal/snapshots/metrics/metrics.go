@@ -54,7 +54,7 @@ func New() *Metrics {
 	m.failed = m.counter("snapshots_failed_total",
 		"Number of VolumeSnapshots that were not cut within readyDeadline, or were cut and had an error for longer than that.")
 	m.refused = m.counter("refused_writes_total",
-		"Number of writes that the API server refused or did not answer, by verb: create, update, delete, adopt, release. "+
+		"Number of writes that the API server refused or did not answer, by verb: create, update, delete, adopt, release, label. "+
 			"A create also counts while its name is taken.", labelVerb)
 	m.slotToCreation = m.histogram("slot_to_creation_seconds",
 		"Seconds from the time at which a VolumeSnapshot was due until it was created.")
@@ -198,7 +198,8 @@ func (m *Metrics) eachCounted(do func(vec *prometheus.MetricVec, more ...string)
 		do(m.deleted.MetricVec, why.String())
 	}
 	for _, verb := range []mapcontroller.Verb{
-		mapcontroller.VerbCreate, mapcontroller.VerbUpdate, mapcontroller.VerbDelete, mapcontroller.VerbAdopt, mapcontroller.VerbRelease,
+		mapcontroller.VerbCreate, mapcontroller.VerbUpdate, mapcontroller.VerbDelete,
+		mapcontroller.VerbAdopt, mapcontroller.VerbRelease, mapcontroller.VerbLabel,
 	} {
 		do(m.refused.MetricVec, string(verb))
 	}

@@ -36,6 +36,9 @@ func (d fleetDeletion) create() *v1alpha1.ClusterSnapshotSchedule {
 		if d.snapshots >= 0 {
 			f.Status.VolumeSnapshots = &v1alpha1.OutputCount{Total: d.snapshots}
 		}
+		if d.groups > 0 {
+			f.Status.VolumeGroupSnapshots = &v1alpha1.OutputCount{Total: d.groups}
+		}
 		Expect(api.Status().Update(ctx, f)).To(Succeed())
 	}
 	return f
@@ -59,6 +62,7 @@ func fleetDeletions() {
 			deletion{propagation: metav1.DeletePropagationOrphan, snapshots: 1, schedule: allowed}, lose, all}),
 		Entry("with the annotation", fleetDeletion{deletion{prepare: annotate("true"), snapshots: 1, schedule: allowed}, lose, all}),
 		Entry("with another value", fleetDeletion{deletion{prepare: annotate("yes"), snapshots: 1, schedule: refused}, lose, all}),
+		Entry("with group snapshots alone", fleetDeletion{deletion{groups: 1, schedule: refused}, lose, all}),
 		Entry("without snapshots", fleetDeletion{deletion{schedule: allowed}, lose, all}),
 		Entry("without snapshots, of a child that is not updated", fleetDeletion{deletion{schedule: refused}, lose, some}),
 		Entry("without snapshots, not reconciled", fleetDeletion{

@@ -43,6 +43,8 @@ type deletion struct {
 	behind int64
 	// snapshots is the number of snapshots that status counts. A ClusterSnapshotSchedule's counts none at all below zero.
 	snapshots int32
+	// groups is the number of group snapshots that status counts.
+	groups int32
 	// ready is the status and reason of the condition Ready: True Scheduled unless it is set; a dash: there is none.
 	ready string
 	// schedule and crd say whether it is allowed. crd is a dash where the row does not apply to a CRD.
@@ -66,7 +68,8 @@ func deletions() map[string]deletion {
 			prepare: func(o client.Object) {
 				patch(o, fmt.Sprintf(`{"metadata":{"finalizers":[%q]},"spec":{"deletionPolicy":"Orphan"}}`, v1alpha1.FinalizerRelease))
 			}, snapshots: 1, schedule: refused, crd: "-"},
-		"while status counts no snapshots": {schedule: allowed, crd: "-"},
+		"while status counts no snapshots":          {schedule: allowed, crd: "-"},
+		"while status counts group snapshots alone": {groups: 1, schedule: refused, crd: "-"},
 		"while status counts no snapshots, but is of an earlier generation": {
 			prepare: edit(`{"selector":{"matchLabels":{"app":"shop"}}}`), behind: 1, schedule: refused, crd: "-"},
 		"while status counts no snapshots, and the spec is invalid": {ready: "False InvalidSpec", schedule: allowed, crd: "-"},
@@ -117,6 +120,9 @@ func (d deletion) create() *v1alpha1.SnapshotSchedule {
 		before := s.DeepCopy()
 		before.Status = v1alpha1.SnapshotScheduleStatus{} // the patch has every field
 		s.Status.ObservedGeneration, s.Status.Outputs.VolumeSnapshots.Total = observed, d.snapshots
+		if d.groups > 0 {
+			s.Status.Outputs.VolumeGroupSnapshots = &v1alpha1.OutputCount{Total: d.groups}
+		}
 		s.Status.Conditions = d.conditions()
 		Expect(api.Status().Patch(ctx, s, client.MergeFrom(before))).To(Succeed())
 	}
