@@ -59,8 +59,12 @@ func (f *Factory) eachSnapshot(do func(ctx context.Context, v client.Object) err
 	})
 }
 
-// getSnapshot reads a VolumeSnapshot or, if there is none of the name, a VolumeGroupSnapshot.
+// getSnapshot reads a VolumeSnapshot or, if there is none of the name, a VolumeGroupSnapshot. The name may be written as
+// this plugin prints it, with a resource before it.
 func (f *Factory) getSnapshot(ctx context.Context, name string) (client.Object, error) {
+	for _, resource := range []string{snapshotResource, groupResource} {
+		name = strings.TrimPrefix(name, resource+"/")
+	}
 	v, group := &snapshotv1.VolumeSnapshot{}, &groupv1.VolumeGroupSnapshot{}
 	err := f.get(ctx, name, v)
 	if apierrors.IsNotFound(err) && f.client.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, group) == nil {
@@ -143,7 +147,7 @@ func newHoldCommand(f *Factory) *cobra.Command {
 
   # Keep it for a week
   kubectl snapsched hold pgdata-20261121100928-46grgsginy --until 1w`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              argument("SNAPSHOT", anyNumber),
 		ValidArgsFunction: f.CompleteSnapshots(),
 		RunE: f.eachSnapshot(func(ctx context.Context, v client.Object) (err error) {
 			if until != "" && reason == "" { // the same end for all
@@ -160,6 +164,9 @@ func newHoldCommand(f *Factory) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("reason", "until")
 	return cmd
 }
+
+// heldWithoutReason is the value of the annotation where nobody gives a reason.
+const heldWithoutReason = "true"
 
 // endOfHold returns the value of the annotation for --until.
 func (f *Factory) endOfHold(ctx context.Context, until string) (string, error) {
@@ -191,7 +198,7 @@ func (f *Factory) hold(ctx context.Context, v client.Object, reason string) erro
 		f.did(resource, v.GetName(), "unchanged")
 		return nil
 	case reason == "":
-		reason = "true"
+		reason = heldWithoutReason
 	}
 	if labels := v.GetLabels(); labels[v1alpha1.LabelMapKey] == "" && labels[v1alpha1.LabelGroupSnapshot] == "" {
 		f.warn("%s %s is not a schedule's, so only schedules that adopt it respect the hold", kind, v.GetName())
@@ -202,7 +209,11 @@ func (f *Factory) hold(ctx context.Context, v client.Object, reason string) erro
 	if v.GetDeletionTimestamp() != nil {
 		return beingDeleted(v) // since it was read
 	}
-	f.did(resource, v.GetName(), "held")
+	what := "held"
+	if is {
+		what += fmt.Sprintf(" in place of %q", held)
+	}
+	f.did(resource, v.GetName(), what)
 	return nil
 }
 
@@ -214,7 +225,7 @@ func newUnholdCommand(f *Factory) *cobra.Command {
 		Long: "End a hold. Retention applies again: a snapshot that has expired is deleted within seconds.\n" +
 			"'kubectl snapsched why' says what would become of it.",
 		Example:           `  kubectl snapsched unhold pgdata-20261121100928-46grgsginy`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              argument("SNAPSHOT", anyNumber),
 		ValidArgsFunction: f.CompleteSnapshots(),
 		RunE:              f.eachSnapshot(f.unhold),
 	}
@@ -243,7 +254,7 @@ func newReleaseCommand(f *Factory) *cobra.Command {
 			"in one step. The slot of a released snapshot is not taken again. To give a snapshot back to the schedule,\n" +
 			"set the label again, to the UID of the PVC.",
 		Example:           `  kubectl snapsched release pgdata-20261121100928-46grgsginy`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              argument("SNAPSHOT", anyNumber),
 		ValidArgsFunction: f.CompleteSnapshots(),
 		RunE:              f.eachSnapshot(f.release),
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -104,6 +105,10 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(found.Claims)+len(found.Leftovers)+len(found.Unread) == 0 && !output.Structured() && output.Format != Names {
+				scope.sayNothingFound(f)
+				return nil
+			}
 			if err := printCoverage(f.Out, &output, found, contexts != "", scope.AllNamespaces || contexts != "", now); err != nil {
 				return err
 			}
@@ -141,7 +146,14 @@ func (f *Factory) readCoverage(ctx context.Context, scope *Scope, now time.Time)
 	if err != nil {
 		return nil, err
 	}
-	return coverageOf(schedules, inv, now), nil
+	found := coverageOf(schedules, inv, now)
+	if namespace := scope.namespace(f); len(found.Claims) == 0 && namespace != "" {
+		// A namespace that was mistyped has no gaps. Its users may not be allowed to read it.
+		if err := f.client.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // coverageOf judges every PVC under every schedule of its namespace.

@@ -36,7 +36,7 @@ func newMigrateCommand(f *Factory) *cobra.Command {
 		Use:       "migrate snapscheduler",
 		GroupID:   GroupAct,
 		Short:     "Take over the schedules and snapshots of snapscheduler",
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		Args:      cobra.MatchAll(argument("the tool to migrate from, snapscheduler", 1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"snapscheduler"},
 		Long: `Take over the schedules of snapscheduler (https://github.com/backube/snapscheduler) and their snapshots. Without
 --apply, nothing is changed: the output is a shell script that does the same, with every difference as a comment.

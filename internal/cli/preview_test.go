@@ -314,7 +314,7 @@ shop/db-0-20260113120000
   Taken for 2026-01-13T12:00:00Z, 17d ago; Ready
 
 FROM                   IN    VERDICT   RULE               BECAUSE
-2026-01-31T00:20:00Z   now   kept      HeldByAnnotation   it carries the hold annotation
+2026-01-31T00:20:00Z   now   kept      HeldByAnnotation   it is held: audit
 
 The passing of time alone does not delete it.
 `},

@@ -357,7 +357,7 @@ func (r *restoration) plan(ctx context.Context, found []*snapshotv1.VolumeSnapsh
 			return nil, err
 		}
 	}
-	cluster := restore.Cluster{Claims: map[string]bool{}}
+	cluster := restore.Cluster{Claims: map[string]bool{}, Planned: map[string]bool{}}
 	for i := range taken.Items {
 		p := &taken.Items[i]
 		cluster.Claims[p.Name] = !slices.ContainsFunc(found, func(v *snapshotv1.VolumeSnapshot) bool {
@@ -382,7 +382,7 @@ func (r *restoration) plan(ctx context.Context, found []*snapshotv1.VolumeSnapsh
 			errs = append(errs, err)
 			continue
 		}
-		cluster.Claims[plan.Claim.Name] = true
+		cluster.Planned[plan.Claim.Name] = true
 		all = append(all, restored{snapshot: v, source: source, Plan: plan})
 	}
 	return all, errors.Join(errs...)

@@ -164,7 +164,7 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 		return nil
 	})
 	if err == nil && len(r.targets) == 0 {
-		err = fmt.Errorf("no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s", name)
+		err = fmt.Errorf("no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s: 'kubectl snapsched coverage' says why", name)
 	}
 	if err != nil {
 		return err

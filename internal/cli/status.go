@@ -291,7 +291,7 @@ func (s *scheduleStatus) table(now time.Time) *Table {
 			problems = "as above"
 		}
 		table.Row(without([]any{labelOf(c.Name, c.State), c.Group, age(now, valueOf(c.NewestReadyTime)), age(now, valueOf(c.VerifiedTime)),
-			until(now, valueOf(c.NextSnapshotTime)), c.Snapshots, c.Ready, c.NewestReady, c.MapKey, problems})...)
+			due(now, valueOf(c.NextSnapshotTime)), c.Snapshots, c.Ready, c.NewestReady, c.MapKey, problems})...)
 	}
 	return table
 }

@@ -69,7 +69,7 @@ func newTimelineCommand(f *Factory) *cobra.Command {
 
   # One PVC, on a line of 160 columns, without colors
   COLUMNS=160 NO_COLOR=1 kubectl snapsched timeline nightly --pvc data-0`,
-		Args:              cobra.ExactArgs(1),
+		Args:              argument("NAME", 1),
 		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
 		RunE: f.connected(func(ctx context.Context, args []string) error {
 			s, inv, err := f.readOf(ctx, args[0])

@@ -60,7 +60,7 @@ func newWhyCommand(f *Factory) *cobra.Command {
 			"once, that no drill verifies another one, and that nobody changes anything.",
 		Example: `  # Why is this snapshot still here?
   kubectl snapsched why data-0-20260131020000-k2n4tq7xva`,
-		Args:              cobra.ExactArgs(1),
+		Args:              argument("SNAPSHOT", 1),
 		ValidArgsFunction: CompleteOne(f.CompleteSnapshots()),
 		RunE: f.connected(func(ctx context.Context, args []string) error {
 			now := f.Clock.Now()
@@ -84,6 +84,7 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 	if err != nil {
 		return nil, err
 	}
+	name = v.GetName()
 	var notes []string
 	if group := v.GetLabels()[v1alpha1.LabelGroupSnapshot]; group != "" && snapshots.GroupMember(v) {
 		notes = append(notes, name+" is a member of it: its data goes with the group snapshot, and never alone")
@@ -98,8 +99,11 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 	mapKey, schedule := v.GetLabels()[v1alpha1.LabelMapKey], v.GetLabels()[v1alpha1.LabelSchedule]
 	result := &whyResult{Namespace: v.GetNamespace(), Name: name, Schedule: schedule, Notes: notes}
 	switch {
-	case mapKey == "" || schedule == "":
-		result.Unmanaged = "it has no map-key and schedule labels: no schedule has taken it, or it was released"
+	case mapKey == "":
+		result.Unmanaged = "it lacks the label " + v1alpha1.LabelMapKey + ": no schedule has taken it, or it was released"
+		return result, nil
+	case schedule == "":
+		result.Unmanaged = "it lacks the label " + v1alpha1.LabelSchedule + ": no schedule has taken it"
 		return result, nil
 	case snapshots.GroupMember(v):
 		result.Unmanaged = "it is a member of a VolumeGroupSnapshot, and its data belongs to the group"
@@ -182,8 +186,8 @@ func shownVerdict(judge *snapshots.Judge, d *snapshots.Judgment, i int, at time.
 	shown := verdictAt{
 		Time: metav1.NewTime(at.UTC().Truncate(time.Second)), Verdict: v.String(), Delete: v.Delete(), Because: explain(v),
 	}
-	if v == retention.HeldByAnnotation && !end.Equal(retention.Forever) {
-		shown.Because = "it is held until " + timestamp(end)
+	if v == retention.HeldByAnnotation {
+		shown.Because = heldWords(d.Outputs[i].GetAnnotations()[v1alpha1.AnnotationHold], end)
 	}
 	if reason := d.SparedFor[i]; reason != "" {
 		shown.Verdict, shown.Delete, shown.Because = reason, false, sparedWords(reason, judge.SparedUntil(reason), v)

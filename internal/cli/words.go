@@ -46,6 +46,17 @@ var verdictWords = map[retention.Verdict]string{
 // explain returns a verdict as a sentence for users.
 func explain(v retention.Verdict) string { return cmp.Or(verdictWords[v], v.String()) }
 
+// heldWords say why and until when a snapshot is held. A group snapshot may also be held by a member.
+func heldWords(value string, end time.Time) string {
+	switch {
+	case !end.Equal(retention.Forever):
+		return "it is held until " + timestamp(end)
+	case value == "" || value == heldWithoutReason:
+		return explain(retention.HeldByAnnotation)
+	}
+	return "it is held: " + value
+}
+
 // sparedWords say why a snapshot is kept that would be deleted.
 func sparedWords(reason string, until time.Time, v retention.Verdict) string {
 	why := "the spec changed, and spec.retention.editDelay has not passed"
@@ -144,6 +155,14 @@ func until(now, t time.Time) string {
 		return "now"
 	}
 	return duration.HumanDuration(t.Sub(now))
+}
+
+// due is until when a snapshot is taken. What is late is not taken now: no operator runs, or something holds it up.
+func due(now, slot time.Time) string {
+	if late := now.Sub(slot); !slot.IsZero() && late >= time.Minute {
+		return "overdue " + duration.HumanDuration(late)
+	}
+	return until(now, slot)
 }
 
 // timestamp writes a time as users see it in annotations.

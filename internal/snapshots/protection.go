@@ -21,7 +21,7 @@ const (
 	protectionNone protection = iota
 	// protectionCurrent: a ready snapshot covers the newest slot, or the one before it.
 	protectionCurrent
-	// protectionPending: there is none, and the first slot has not had readyDeadline time.
+	// protectionPending: no slot of the schedule is covered yet, and the first has not had readyDeadline time.
 	protectionPending
 	// protectionOld: there is none.
 	protectionOld
@@ -36,6 +36,7 @@ func protectionOf(line schedule.Timeline, anchor, covered time.Time, readyDeadli
 		if second, ok := line.Next(next); !ok || now.Before(second) {
 			return protectionCurrent, second
 		}
+		return protectionOld, time.Time{} // its first snapshot was ready: no slot waits for that any more
 	}
 	first, ok := line.Next(time.Time{})
 	if until := first.Add(readyDeadline); ok && now.Before(until) {

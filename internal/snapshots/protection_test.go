@@ -28,20 +28,23 @@ func TestProtectionOfAClaim(t *testing.T) {
 		want      protection
 		wantUntil time.Time // zero: for ever
 	}{
-		"the newest slot is covered":                  {sixHourly(), claim("data"), series{ready(time.Hour)}, protectionCurrent, in(11 * time.Hour)},
-		"the slot before it is covered":               {sixHourly(), claim("data"), series{ready(7 * time.Hour)}, protectionCurrent, in(5 * time.Hour)},
-		"an older slot is covered":                    {sixHourly(), claim("data"), series{ready(13 * time.Hour)}, protectionOld, time.Time{}},
-		"a request between two slots":                 {sixHourly(), claim("data"), series{ready(8 * time.Hour)}, protectionOld, time.Time{}},
-		"a request after the slot before":             {sixHourly(), claim("data"), series{ready(6 * time.Hour)}, protectionCurrent, in(5 * time.Hour)},
-		"one that is not ready":                       {sixHourly(), claim("data"), series{uploading(time.Hour), uncut(7 * time.Hour)}, protectionOld, time.Time{}},
-		"one that is being deleted":                   {sixHourly(), claim("data"), series{ready(time.Hour).deleting()}, protectionOld, time.Time{}},
-		"an upload after a ready one flips nothing":   {sixHourly(), claim("data"), series{uploading(time.Hour), ready(7 * time.Hour)}, protectionCurrent, in(5 * time.Hour)},
-		"suspended: the slots that it would have":     {sixHourly().suspended(), claim("data"), series{ready(7 * time.Hour)}, protectionCurrent, in(5 * time.Hour)},
-		"suspended and forgotten":                     {sixHourly().suspended(), claim("data"), series{ready(13 * time.Hour)}, protectionOld, time.Time{}},
-		"imported, without a slot":                    {sixHourly(), claim("data"), series{readyImport(time.Hour)}, protectionOld, time.Time{}},
-		"imported, of the slot that it names":         {sixHourly(), claim("data"), series{readyImport(time.Hour).scheduledAt(rfc3339(ago(7 * time.Hour)))}, protectionCurrent, in(5 * time.Hour)},
-		"new: its first slot has readyDeadline time":  {sixHourly(), claim("data").created(ago(59 * time.Minute)), nil, protectionPending, in(time.Minute)},
-		"new, and its first slot has had it":          {sixHourly(), claim("data").created(ago(time.Hour)), nil, protectionOld, time.Time{}},
+		"the newest slot is covered":                 {sixHourly(), claim("data"), series{ready(time.Hour)}, protectionCurrent, in(11 * time.Hour)},
+		"the slot before it is covered":              {sixHourly(), claim("data"), series{ready(7 * time.Hour)}, protectionCurrent, in(5 * time.Hour)},
+		"an older slot is covered":                   {sixHourly(), claim("data"), series{ready(13 * time.Hour)}, protectionOld, time.Time{}},
+		"a request between two slots":                {sixHourly(), claim("data"), series{ready(8 * time.Hour)}, protectionOld, time.Time{}},
+		"a request after the slot before":            {sixHourly(), claim("data"), series{ready(6 * time.Hour)}, protectionCurrent, in(5 * time.Hour)},
+		"one that is not ready":                      {sixHourly(), claim("data"), series{uploading(time.Hour), uncut(7 * time.Hour)}, protectionOld, time.Time{}},
+		"one that is being deleted":                  {sixHourly(), claim("data"), series{ready(time.Hour).deleting()}, protectionOld, time.Time{}},
+		"an upload after a ready one flips nothing":  {sixHourly(), claim("data"), series{uploading(time.Hour), ready(7 * time.Hour)}, protectionCurrent, in(5 * time.Hour)},
+		"suspended: the slots that it would have":    {sixHourly().suspended(), claim("data"), series{ready(7 * time.Hour)}, protectionCurrent, in(5 * time.Hour)},
+		"suspended and forgotten":                    {sixHourly().suspended(), claim("data"), series{ready(13 * time.Hour)}, protectionOld, time.Time{}},
+		"imported, without a slot":                   {sixHourly(), claim("data"), series{readyImport(time.Hour)}, protectionOld, time.Time{}},
+		"imported, of the slot that it names":        {sixHourly(), claim("data"), series{readyImport(time.Hour).scheduledAt(rfc3339(ago(7 * time.Hour)))}, protectionCurrent, in(5 * time.Hour)},
+		"new: its first slot has readyDeadline time": {sixHourly(), claim("data").created(ago(59 * time.Minute)), nil, protectionPending, in(time.Minute)},
+		"new, and its first slot has had it":         {sixHourly(), claim("data").created(ago(time.Hour)), nil, protectionOld, time.Time{}},
+		"new, and its first snapshots are old already": {
+			every("10m"), claim("data").created(ago(50 * time.Minute)), series{ready(30 * time.Minute)}, protectionOld, time.Time{},
+		},
 		"new, before its first slot":                  {cron("0 13 * * *", ""), claim("data").created(ago(time.Hour)), nil, protectionPending, in(2 * time.Hour)},
 		"new, a request before its first slot":        {cron("0 13 * * *", ""), claim("data").created(ago(time.Hour)), series{ready(time.Minute)}, protectionCurrent, in(25 * time.Hour)},
 		"new, with a snapshot of an earlier schedule": {sixHourly().created(ago(time.Minute)), claim("data"), series{ready(time.Hour)}, protectionPending, in(59 * time.Minute)},
@@ -109,7 +112,7 @@ func TestProtectionIsByTheNewestSlotButOne(t *testing.T) {
 			switch {
 			case !covered.IsZero() && !covered.Before(required):
 				return protectionCurrent
-			case hasSlot && now.Before(first.Add(deadline)):
+			case hasSlot && now.Before(first.Add(deadline)) && covered.Before(anchor):
 				return protectionPending
 			}
 			return protectionOld

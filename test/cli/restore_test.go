@@ -273,7 +273,7 @@ var _ = Describe("restore", func() {
 		)
 
 		It("uses one new name once only", func() {
-			Expect(env.fails("restore", "--schedule", "nightly", "--to", "same")).To(ContainSubstring("PersistentVolumeClaim same already exists"))
+			Expect(env.fails("restore", "--schedule", "nightly", "--to", "same")).To(ContainSubstring("another snapshot is restored to PersistentVolumeClaim same: put {pvc} or {snapshot} into --to"))
 		})
 
 		It("works for a schedule that is gone, from its snapshots", func() {

@@ -110,6 +110,10 @@ var _ = Describe("coverage", func() {
 		Expect(text).To(MatchRegexp(other.namespace + ` +stale +Stale +late +3d`))
 		Expect(text).To(MatchRegexp(other.namespace + ` +pending +Skipped +late .* not Bound`))
 		Expect(text).To(ContainSubstring("1 snapshot of schedule " + other.namespace + "/removed, which does not exist"))
+		mistyped := environment{namespace: "shpo", kubeconfig: env.kubeconfig}
+		Expect(mistyped.run("coverage", "--fail-on-gaps")).To(Equal(result{2, "", "Error from server (NotFound): namespaces \"shpo\" not found\n"}))
+		empty := newEnvironment()
+		Expect(empty.run("coverage", "--fail-on-gaps")).To(Equal(result{0, "", "No resources found in " + empty.namespace + " namespace.\n"}))
 		gaps := env.run("coverage", "--fail-on-gaps")
 		Expect(gaps.code).To(Equal(1))
 		Expect(gaps.errOut).To(BeEmpty())
@@ -144,7 +148,7 @@ var _ = DescribeTable("why says why no schedule decides about a snapshot",
 		put(time.Time{}, v)
 		Expect(env.succeeds("why", v.Name)).To(ContainSubstring("No schedule decides about it: " + want))
 	},
-	Entry("released", "it has no map-key", func(v *snapshotv1.VolumeSnapshot) { delete(v.Labels, v1alpha1.LabelMapKey) }),
+	Entry("released", "it lacks the label snapshots.mapcontroller.dev/map-key", func(v *snapshotv1.VolumeSnapshot) { delete(v.Labels, v1alpha1.LabelMapKey) }),
 	Entry("another's", "it is controlled by something else", func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences[0].UID = "another" }),
 	Entry("of a group", "it is a member of a VolumeGroupSnapshot", func(v *snapshotv1.VolumeSnapshot) {
 		v.OwnerReferences = append(v.OwnerReferences, ofGroup)
@@ -156,6 +160,8 @@ var _ = DescribeTable("errors name what is wrong",
 		Expect(newEnvironment().run(args...)).To(Equal(result{2, "", want}))
 	},
 	Entry("an object", "Error from server (NotFound): volumesnapshots.snapshot.storage.k8s.io \"nothing\" not found\n", "why", "nothing"),
+	Entry("no argument", "error: give SNAPSHOT: kubectl snapsched why SNAPSHOT [flags]\n", "why"),
+	Entry("two arguments", "error: give only one NAME, not 2: kubectl snapsched timeline NAME [flags]\n", "timeline", "a", "b"),
 	Entry("a flag", "error: unknown flag: --fail-on-gasp\n  See 'kubectl snapsched coverage --help' for usage\n", "coverage", "--fail-on-gasp"),
 	Entry("a format", "error: unknown output format \"xml\": use one of json, yaml, name, wide\n", "status", "-o", "xml"),
 )

@@ -127,6 +127,9 @@ func nameOf(s Source, cluster Cluster, pattern string) (string, error) {
 	if errs := validation.IsDNS1123Subdomain(name); len(errs) > 0 {
 		return "", fmt.Errorf("%q is no name of a PersistentVolumeClaim: %s", name, errs[0])
 	}
+	if cluster.Planned[name] {
+		return "", fmt.Errorf("another snapshot is restored to PersistentVolumeClaim %s: put %s or %s into --to", name, ClaimPlaceholder, SnapshotPlaceholder)
+	}
 	if cluster.Claims[name] {
 		return "", fmt.Errorf("PersistentVolumeClaim %s already exists, and a restore never changes an existing one: "+
 			"choose another name with --to", name)
@@ -188,8 +191,8 @@ type Cluster struct {
 	// StorageClasses are all there are. ClassesUnknown is true if they may not be read.
 	StorageClasses []storagev1.StorageClass
 	ClassesUnknown bool
-	// Claims are the names of the PVCs in the namespace.
-	Claims map[string]bool
+	// Claims are the names of the PVCs in the namespace, Planned those that this command is going to make.
+	Claims, Planned map[string]bool
 }
 
 // usable returns why a snapshot can't be restored, or nil.

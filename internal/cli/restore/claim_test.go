@@ -189,6 +189,9 @@ func TestClaimRefuses(t *testing.T) {
 		"one whose content is another's": {
 			func(r *request) { r.s.Content.Spec.VolumeSnapshotRef.UID = "another" }, "belongs to another VolumeSnapshot",
 		},
+		"the name of another one": {
+			func(r *request) { r.o.Name, r.cluster.Planned = "new", map[string]bool{"new": true} }, "another snapshot is restored to PersistentVolumeClaim new",
+		},
 		"an existing PVC": {func(r *request) { r.o.Name = "data" }, "PersistentVolumeClaim data already exists"},
 		"an existing PVC, by placeholder": {
 			func(r *request) { r.o.Name = "{pvc}" }, "PersistentVolumeClaim data already exists",

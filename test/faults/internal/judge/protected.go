@@ -77,6 +77,9 @@ func (e *series) protection() protection {
 	current, old := !covered.IsZero() && !covered.Before(earliest), covered.IsZero() || covered.Before(latest)
 	_, isOverdue := exact.latestSlot(anchor, e.now.Add(-e.readyDeadline))
 	_, mustBeOverdue := e.latestSlot(anchor, e.now.Add(-e.readyDeadline))
+	if !covered.IsZero() { // no slot waits for a first snapshot
+		isOverdue, mustBeOverdue = true, true
+	}
 	return protection{current: current, old: old && isOverdue, pending: old && !mustBeOverdue}
 }
 
