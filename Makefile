@@ -370,7 +370,7 @@ uninstall: manifests ## Delete the CRDs, and with them all schedules and their s
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
 
 .PHONY: deploy
-deploy: install ## Install the CRDs, and deploy the manager with image IMG to the cluster of the current kubeconfig.
+deploy: install ## Install the CRDs, and deploy the manager with image IMG, which must be set, to the cluster of the current kubeconfig.
 	KUSTOMIZE="$(KUSTOMIZE)" hack/render.sh config/default '${IMG}' | $(KUBECTL) apply --server-side -f -
 
 .PHONY: undeploy

@@ -55,7 +55,8 @@ type ClusterSnapshotScheduleStatus struct {
 	VolumeGroupSnapshots *OutputCount `json:"volumeGroupSnapshots,omitempty"`
 
 	// oldestRecoveryPointTime is the oldest recovery point of all selected namespaces. That of
-	// a namespace is the oldest of its PVCs: the time of the newest ready snapshot. Example:
+	// a namespace is the oldest of its PVCs: the time of the newest ready snapshot or, without
+	// one, the creation time of the PVC or of its SnapshotSchedule, whichever is later. Example:
 	// 2026-01-02T03:00:00Z.
 	//
 	// +optional

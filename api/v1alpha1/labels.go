@@ -132,7 +132,9 @@ const (
 )
 
 // FinalizerRelease is the finalizer of a SnapshotSchedule with deletionPolicy Orphan while
-// some snapshot may still have an owner reference to it, as after a change to the policy.
+// some snapshot may still have an owner reference to it, as after a change to the policy. One
+// with spec.group and deletionPolicy Delete always has it: its deletion waits until its youngest
+// group snapshot is a minute old.
 const FinalizerRelease = Prefix + "release"
 
 // Labels of every SnapshotSchedule that a ClusterSnapshotSchedule creates, besides LabelMapKey,

@@ -105,7 +105,7 @@ text { fill: #1f2328 } .code { font-family: ui-monospace, Menlo, Consolas, monos
 	stories := []story{
 		{claim: "data-0", text: "every snapshot goes after its 7 days"},
 		{claim: "data-1", text: "its storage has been failing for 12 days: the last good snapshot stays, however old it is", failing: 12 * day},
-		{claim: "data-2", text: "deleted 5 days ago, its snapshots stay longer: retention.detached.snapshotTTL: 30d", deleted: 5 * day},
+		{claim: "data-2", text: "deleted 5 days ago, its snapshots can stay longer: retention.detached.snapshotTTL: 30d", deleted: 5 * day},
 		{claim: "cache", text: "without the label app: shop, it is left alone"},
 	}
 	counts := map[string]map[string]int{}
