@@ -136,7 +136,7 @@ func TestSimulationTakesSnapshotsWhereClassesMayNotBeRead(t *testing.T) {
 	s.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassNames = []v1alpha1.SnapshotClassName{"fast"}
 	v := testSnapshot(s, claim, now.Truncate(time.Hour))
 	inv := &inventory{claims: map[string][]client.Object{"shop": {claim}}, snapshots: map[string][]client.Object{"shop": {v}}}
-	p, err := previewOf(variants{s, s}, inv, now, now.Add(day))
+	p, err := previewOf(variants{present: s, future: s}, inv, now, now.Add(day))
 	if err != nil {
 		t.Fatal(err)
 	}

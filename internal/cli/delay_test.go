@@ -55,15 +55,15 @@ func TestPreviewSaysWhatADelayKeeps(t *testing.T) {
 		now    int
 		want   string
 	}{
-		"an edit": {variants{present, stricter}, true, 0, "38 snapshots would be deleted at once, and would wait until 2026-01-31T02:20:00Z, because " +
+		"an edit": {variants{present: present, future: stricter}, true, 0, "38 snapshots would be deleted at once, and would wait until 2026-01-31T02:20:00Z, because " +
 			"the spec changes (spec.retention.editDelay): annotation snapshots.mapcontroller.dev/confirm-generation=3 confirms it"},
-		"no edit":                      {variants{present, present}, true, 0, ""},
-		"a confirmed edit":             {variants{present, confirmed}, true, 38, ""},
-		"a schedule's name":            {variants{nil, young}, true, 0, "because they are older than the schedule: annotation"},
-		"a schedule's name, confirmed": {variants{nil, confirmedYoung}, true, 33, ""},
-		"a child's edit": {variants{present, child}, true, 0, "because the spec changes (spec.retention.editDelay): annotation " +
+		"no edit":                      {variants{present: present, future: present}, true, 0, ""},
+		"a confirmed edit":             {variants{present: present, future: confirmed}, true, 38, ""},
+		"a schedule's name":            {variants{present: nil, future: young}, true, 0, "because they are older than the schedule: annotation"},
+		"a schedule's name, confirmed": {variants{present: nil, future: confirmedYoung}, true, 33, ""},
+		"a child's edit": {variants{present: present, future: child}, true, 0, "because the spec changes (spec.retention.editDelay): annotation " +
 			"snapshots.mapcontroller.dev/confirm-generation of ClusterSnapshotSchedule tiers confirms its template, in all namespaces"},
-		"a child's name": {variants{nil, youngChild}, true, 0, "because they are older than the schedule"},
+		"a child's name": {variants{present: nil, future: youngChild}, true, 0, "because they are older than the schedule"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorded := func(s *v1alpha1.SnapshotSchedule, at time.Time) *v1alpha1.SnapshotSchedule {
@@ -72,7 +72,7 @@ func TestPreviewSaysWhatADelayKeeps(t *testing.T) {
 				}
 				return snapshots.Recorded(s, at)
 			}
-			change := variants{recorded(test.change.present, s.now), recorded(test.change.future, s.now)}
+			change := variants{present: recorded(test.change.present, s.now), future: recorded(test.change.future, s.now)}
 			if test.change.present == test.change.future {
 				change.future = change.present
 			}
@@ -99,7 +99,7 @@ func TestPreviewSaysThatAChildWithAnotherSpecDeletesNothing(t *testing.T) {
 	parent, namespace := snapshots.OriginNames(present)
 	parent.Spec.Template.Spec = present.Spec
 	s.inv.origin = []client.Object{parent, namespace} // which selects it
-	change := variants{present, stricter}.recorded(s.now, s.inv.origin)
+	change := variants{present: present, future: stricter}.recorded(s.now, s.inv.origin)
 	p := previewed(t, s, change)
 	warnings := strings.Join(p.Warnings, "\n")
 	want := "38 snapshots would be deleted at once, and would be kept, because the spec is not that of the template of ClusterSnapshotSchedule tiers"
@@ -175,7 +175,7 @@ func TestPreviewTakesAnnotationsOfTheManifest(t *testing.T) {
 	if len(present.Annotations) != 2 {
 		t.Errorf("the present schedule has annotations %v", present.Annotations)
 	}
-	p := previewed(t, s, variants{snapshots.Recorded(present, s.now), snapshots.Recorded(future, s.now)})
+	p := previewed(t, s, variants{present: snapshots.Recorded(present, s.now), future: snapshots.Recorded(future, s.now)})
 	if len(p.Waiting) > 0 || len(p.Deletes) == 0 || !p.Deletes[0].Now {
 		t.Errorf("a confirmed edit: waiting %v, deletes %v", p.Waiting, p.Deletes)
 	}

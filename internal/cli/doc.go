@@ -12,6 +12,7 @@
 //	words.go     verdicts, policies and times in words
 //	output.go    -o json|yaml|name|wide, tables, colors, the terminal: its width, and what would control it
 //	follow.go    --wait
+//	args.go      what arguments a command needs
 //	act.go       patches, for the commands that act; hold, unhold and release
 //	coverage_contexts.go coverage of several clusters; coverage_print.go its table
 //	snapshot_many.go requests for many schedules; snapshot_wait.go what snapshot waits for
@@ -20,5 +21,6 @@
 //	clone.go     restore --to-namespace
 //	rollback_observe.go what a rollback reads before each step
 //	report_page.go the page that report writes, from report.html and report.js
-//	preview_compare.go what a change would do; preview_manifest.go schedules before and after a manifest is applied
+//	preview_compare.go what a change would do; preview_manifest.go schedules before and after a manifest is applied,
+//	preview_cluster.go those of a ClusterSnapshotSchedule
 package cli

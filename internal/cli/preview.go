@@ -50,6 +50,9 @@ func newPreviewCommand(f *Factory) *cobra.Command {
   # The same in a pipeline: fail if a snapshot would be deleted that the present spec keeps longer
   kubectl snapsched preview -f nightly.yaml --fail-on-delete
 
+  # What would this edit of a ClusterSnapshotSchedule delete, in all namespaces?
+  kubectl snapsched preview -f gold.yaml
+
   # Which snapshots will be deleted within the next week?
   kubectl snapsched preview nightly --within 1w
 
@@ -63,7 +66,7 @@ func newPreviewCommand(f *Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil,
-		"Files, folders or URLs with the manifests of schedules; - is standard input. Other objects are ignored.")
+		"Files, folders or URLs with the manifests of schedules and ClusterSnapshotSchedules; - is standard input. Other objects are ignored.")
 	flags.BoolVarP(&o.files.Recursive, "recursive", "R", false, "Read folders of -f recursively.")
 	flags.StringVar(&o.remove, "delete", "", "Name of a schedule that would be deleted.")
 	flags.StringVar(&o.within, "within", "30d", "How far to look ahead, such as 12h, 30d or 1y.")
@@ -88,6 +91,9 @@ func (o *previewOptions) run(ctx context.Context, f *Factory, name string) error
 	changes, err := o.variants(ctx, f, name, now)
 	if err != nil {
 		return err
+	}
+	if len(changes) == 0 {
+		return errors.New("no namespace has a SnapshotSchedule of the ClusterSnapshotSchedule, and none gets one")
 	}
 	all, found := []*preview{}, false
 	for _, v := range changes {
@@ -126,13 +132,14 @@ func (o *previewOptions) preview(ctx context.Context, f *Factory, v variants, no
 		of = nil
 	}
 	inv, err := f.readInventory(ctx, named.Namespace, labels.Everything(), of...)
+	var origin []client.Object
 	if err == nil {
-		inv.origin, err = readOrigin(ctx, f.client, named)
+		origin, err = readOrigin(ctx, f.client, named)
 	}
 	if err != nil {
 		return nil, err
 	}
-	v = v.recorded(now, inv.origin)
+	v = v.recorded(now, origin)
 	p, err := previewOf(v, inv, now, until)
 	if err != nil {
 		return nil, fmt.Errorf("SnapshotSchedule %s: %w", named.Name, err)

@@ -57,7 +57,7 @@ func BenchmarkPreview(b *testing.B) {
 			edit := s.DeepCopy()
 			test.edit(&edit.Spec)
 			for b.Loop() {
-				if _, err := previewOf(variants{s, edit}, inv, now, now.AddDate(0, 0, 30)); err != nil {
+				if _, err := previewOf(variants{present: s, future: edit}, inv, now, now.AddDate(0, 0, 30)); err != nil {
 					b.Fatal(err)
 				}
 			}

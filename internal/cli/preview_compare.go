@@ -96,7 +96,12 @@ const (
 )
 
 // variants are a schedule before and after a change; nil if it does not exist.
-type variants struct{ present, future *v1alpha1.SnapshotSchedule }
+type variants struct {
+	present, future *v1alpha1.SnapshotSchedule
+	// before and after are the origins of the two, which differ if the change is of a
+	// ClusterSnapshotSchedule.
+	before, after []client.Object
+}
 
 func (v variants) change() change {
 	switch {
@@ -110,15 +115,20 @@ func (v variants) change() change {
 	return edited
 }
 
-// recorded returns the schedules with the record that the operator gives them.
+// recorded returns the schedules with the record that the operator gives them. The origin is
+// that of both, unless they have their own.
 func (v variants) recorded(now time.Time, origin []client.Object) variants {
-	record := func(s *v1alpha1.SnapshotSchedule) *v1alpha1.SnapshotSchedule {
+	if v.after == nil {
+		v.before, v.after = origin, origin
+	}
+	record := func(s *v1alpha1.SnapshotSchedule, origin []client.Object) *v1alpha1.SnapshotSchedule {
 		if s == nil {
 			return nil
 		}
 		return snapshots.Recorded(s, now, origin...)
 	}
-	r := variants{record(v.present), record(v.future)}
+	r := v
+	r.present, r.future = record(v.present, v.before), record(v.future, v.after)
 	if v.change() == unchanged {
 		r.future = r.present
 	}
@@ -140,10 +150,10 @@ func (v variants) policies() (present, future string) {
 func (v variants) judges(inv *inventory) (present, future *snapshots.Judge, err error) {
 	if v.present != nil {
 		// Under an invalid spec nothing is deleted, as without a schedule.
-		present, _ = inv.judge(v.present)
+		present, _ = snapshots.NewJudge(scheme, v.present, inv.classes, v.before...)
 	}
 	if v.future != nil {
-		future, err = inv.judge(v.future)
+		future, err = snapshots.NewJudge(scheme, v.future, inv.classes, v.after...)
 	}
 	return present, future, err
 }

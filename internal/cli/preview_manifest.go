@@ -32,11 +32,18 @@ type document struct {
 
 // manifestVariants returns the schedules before and after the manifests of files are applied.
 func (f *Factory) manifestVariants(ctx context.Context, files *resource.FilenameOptions, now time.Time) ([]variants, error) {
-	manifests, err := f.readManifests(files)
+	manifests, clusterSchedules, err := f.readManifests(files)
 	if err != nil {
 		return nil, err
 	}
 	var all []variants
+	for _, manifest := range clusterSchedules {
+		children, err := f.childVariants(ctx, manifest, now)
+		if err != nil {
+			return nil, fmt.Errorf("ClusterSnapshotSchedule %s: %w", manifest.GetName(), err)
+		}
+		all = append(all, children...)
+	}
 	for _, manifest := range manifests {
 		stored := &unstructured.Unstructured{}
 		stored.SetGroupVersionKind(scheduleKind)
@@ -57,32 +64,33 @@ func (f *Factory) manifestVariants(ctx context.Context, files *resource.Filename
 	return all, nil
 }
 
-// readManifests reads the schedules of files.
-func (f *Factory) readManifests(files *resource.FilenameOptions) ([]document, error) {
+// readManifests reads the schedules and ClusterSnapshotSchedules of files.
+func (f *Factory) readManifests(files *resource.FilenameOptions) (all []document, clusterSchedules []*unstructured.Unstructured, err error) {
 	infos, err := resource.NewBuilder(f.Config).Unstructured().Local().ContinueOnError().
 		NamespaceParam(f.namespace).DefaultNamespace().FilenameParam(false, files).Flatten().Do().Infos()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []document
 	for _, info := range infos {
 		o := info.Object.(*unstructured.Unstructured)
-		if o.GroupVersionKind().GroupKind() != scheduleKind.GroupKind() {
-			continue
+		switch o.GroupVersionKind().GroupKind() {
+		case clusterScheduleKind.GroupKind():
+			clusterSchedules = append(clusterSchedules, o)
+		case scheduleKind.GroupKind():
+			manifest, err := documentOf(o, true)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: SnapshotSchedule %s: %w", info.Source, o.GetName(), err)
+			}
+			if manifest.Namespace == "" {
+				manifest.Namespace = f.namespace
+			}
+			all = append(all, manifest)
 		}
-		manifest, err := documentOf(o, true)
-		if err != nil {
-			return nil, fmt.Errorf("%s: SnapshotSchedule %s: %w", info.Source, o.GetName(), err)
-		}
-		if manifest.Namespace == "" {
-			manifest.Namespace = f.namespace
-		}
-		all = append(all, manifest)
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("no SnapshotSchedule in %v", files.Filenames)
+	if len(all)+len(clusterSchedules) == 0 {
+		return nil, nil, fmt.Errorf("no SnapshotSchedule and no ClusterSnapshotSchedule in %v", files.Filenames)
 	}
-	return all, nil
+	return all, clusterSchedules, nil
 }
 
 // documentOf reads an object. If strict is set, an unknown field is an error.

@@ -36,7 +36,7 @@ func previewed(t *testing.T, s *scenario, v variants) *preview {
 func TestPreviewOfADeletionFollowsEveryReference(t *testing.T) {
 	s := newScenario()
 	deleted := func() (n int) {
-		for _, c := range previewed(t, s, variants{s.tiers, nil}).Claims {
+		for _, c := range previewed(t, s, variants{present: s.tiers, future: nil}).Claims {
 			n += c.Now
 		}
 		return n
@@ -67,8 +67,8 @@ func TestPreviewOfOrphan(t *testing.T) {
 		}
 		return deleted, counted, p.Warnings
 	}
-	asItIs, all, _ := count(variants{s.tiers, s.tiers})
-	if edited, counted, _ := count(variants{s.tiers, orphan}); edited != asItIs || counted != all {
+	asItIs, all, _ := count(variants{present: s.tiers, future: s.tiers})
+	if edited, counted, _ := count(variants{present: s.tiers, future: orphan}); edited != asItIs || counted != all {
 		t.Errorf("an edit of the policy deletes %d of %d snapshots now, without it %d of %d", edited, counted, asItIs, all)
 	}
 	owned := s.inv.snapshots["shop"]
@@ -82,12 +82,12 @@ func TestPreviewOfOrphan(t *testing.T) {
 				want++
 			}
 		}
-		deleted, counted, warnings := count(variants{orphan, nil})
+		deleted, counted, warnings := count(variants{present: orphan, future: nil})
 		warned := slices.Contains(warnings, "the operator is still removing owner references: wait until status.observedGeneration is 2")
 		if deleted != want || counted != all || warned != (want > 0) {
 			t.Errorf("%d with references: %d of %d deleted, want %d of %d; warnings %q", left, deleted, counted, want, all, warnings)
 		}
-		if edited, _, _ := count(variants{orphan, orphan}); edited != asItIs {
+		if edited, _, _ := count(variants{present: orphan, future: orphan}); edited != asItIs {
 			t.Errorf("%d with references: retention deletes %d now, want %d", left, edited, asItIs)
 		}
 	}
@@ -115,7 +115,7 @@ func TestPreview(t *testing.T) {
 		found  bool
 		want   string
 	}{
-		"as it is": {variants{s.tiers, s.tiers}, true, `
+		"as it is": {variants{present: s.tiers, future: s.tiers}, true, `
 shop/tiers as it is: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
 
 PVC    SELECTED   SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
@@ -141,7 +141,7 @@ Of 45 existing snapshots, 33 would be deleted now and 43 within 30d.
 Steady state: at most 10 snapshots per PVC; last: 2 is full after 6h, daily: 7 is full after 6d, weekly: 3 is full after 9d.
 Warning: the steady state exceeds the driver's limit of 8 snapshots per volume: at most 10 snapshots per PVC, and one more while a new one is taken.
 `},
-		"an edit that deletes": {variants{s.tiers, shorter}, true, `
+		"an edit that deletes": {variants{present: s.tiers, future: shorter}, true, `
 shop/tiers would change
   from  every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
   to    every 6h, last: 2, daily: 2
@@ -169,7 +169,7 @@ db-1-20260130120000   23h       Superseded    5d23h
 Of 45 existing snapshots, 38 would be deleted now and 43 within 30d; 8 sooner than at present.
 Steady state: at most 3 snapshots per PVC; last: 2 is full after 6h, daily: 2 is full after 24h.
 `},
-		"an edit that keeps more": {variants{s.tiers, longer}, false, `
+		"an edit that keeps more": {variants{present: s.tiers, future: longer}, false, `
 shop/tiers would change
   from  every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
   to    every 6h of PVCs with app=db, last: 100
@@ -184,7 +184,7 @@ Of 45 existing snapshots, 0 would be deleted now and 43 within 30d; none sooner 
 Steady state: at most 100 snapshots per PVC; last: 100 is full after 24d.
 Warning: the steady state exceeds the driver's limit of 8 snapshots per volume: at most 100 snapshots per PVC, and one more while a new one is taken.
 `},
-		"a new schedule over leftovers": {variants{nil, adopting}, true, `
+		"a new schedule over leftovers": {variants{present: nil, future: adopting}, true, `
 shop/old would be created: every 1d, TTL 1d
 
 PVC       SELECTED      SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
@@ -201,7 +201,7 @@ db-0-20260101000000   now       Expired   kept
 Of 1 existing snapshot, 1 would be deleted now and 1 within 30d; 1 sooner than at present.
 Steady state: at most 1 snapshot per PVC; snapshotTTL: 1d is full after 24h.
 `},
-		"a deletion": {variants{s.tiers, nil}, true, `
+		"a deletion": {variants{present: s.tiers, future: nil}, true, `
 shop/tiers would be deleted: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
 
 PVC    SELECTED       SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
@@ -226,7 +226,7 @@ db-1-20260130120000   now       GarbageCollected   5d23h
 Of 45 existing snapshots, 45 would be deleted now and 45 within 30d; 12 sooner than at present.
 Warning: held snapshots are deleted with the schedule, too; to keep all, set deletionPolicy: Orphan first and wait until it is observed.
 `},
-		"a deletion with policy Orphan": {variants{orphaned, nil}, false, `
+		"a deletion with policy Orphan": {variants{present: orphaned, future: nil}, false, `
 shop/tiers would be deleted: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3, snapshots outlive it
 
 PVC    SELECTED       SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT

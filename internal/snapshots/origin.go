@@ -50,6 +50,11 @@ func originOf(s *v1alpha1.SnapshotSchedule, related []client.Object) origin {
 	return o
 }
 
+// SelectsNamespace returns whether a ClusterSnapshotSchedule selects a namespace.
+func SelectsNamespace(f *v1alpha1.ClusterSnapshotSchedule, namespace client.Object) bool {
+	return clusterschedules.Selects(f, namespace)
+}
+
 // origin returns the schedule's origin.
 func (p *program) origin(related []client.Object) origin {
 	if !p.fleets {

@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -62,10 +61,7 @@ var _ = Describe("confirm", func() {
 
 	It("names the ClusterSnapshotSchedule of a child, and confirms that for all namespaces", func() {
 		fleet := env.createFleet(delayed)
-		child := env.createSchedule(fleet.Name, delayed)
-		child.Labels = map[string]string{v1alpha1.LabelClusterSchedule: fleet.Name, v1alpha1.LabelMapKey: env.namespace}
-		child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(fleet, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
-		put(child.CreationTimestamp.Time, child)
+		child := env.createChild(fleet)
 		env.createSnapshots(child, env.createClaim("logs"), time.Hour, 8)
 
 		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("use --cluster " + fleet.Name))

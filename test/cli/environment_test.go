@@ -83,6 +83,16 @@ func (env *environment) createFleet(spec v1alpha1.SnapshotScheduleSpec) *v1alpha
 	return fleet
 }
 
+// createChild creates the SnapshotSchedule of a ClusterSnapshotSchedule in the namespace, in the state of its template.
+func (env *environment) createChild(fleet *v1alpha1.ClusterSnapshotSchedule) *v1alpha1.SnapshotSchedule {
+	GinkgoHelper()
+	child := env.createSchedule(fleet.Name, fleet.Spec.Template.Spec)
+	child.Labels = map[string]string{v1alpha1.LabelClusterSchedule: fleet.Name, v1alpha1.LabelMapKey: env.namespace}
+	child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(fleet, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
+	put(child.CreationTimestamp.Time, child)
+	return child
+}
+
 // createClaim creates a PVC that was bound 61 days ago, before any schedule, so that its slots are the schedule's, even if a
 // second begins in between. Labels are pairs of key and value.
 func (env *environment) createClaim(name string, labels ...string) *corev1.PersistentVolumeClaim {

@@ -28,6 +28,12 @@ func manifest(name, spec string) string {
 		"metadata: {name: ignored}\n", v1alpha1.GroupVersion, name, spec)
 }
 
+// clusterManifest is a ClusterSnapshotSchedule that selects one namespace.
+func clusterManifest(name, namespace, spec string) string {
+	return fmt.Sprintf("apiVersion: %s\nkind: ClusterSnapshotSchedule\nmetadata: {name: %s}\nspec:\n"+
+		"  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}\n  template: {spec: %s}\n", v1alpha1.GroupVersion, name, namespace, spec)
+}
+
 // previewed is the part of the output that the specs read.
 type previewed struct {
 	Deletes []deletion
@@ -72,6 +78,34 @@ var _ = Describe("preview", func() {
 		Expect(fails("", "nightly", "--within", "1d").code).To(BeZero())
 		Expect(fails("", "nightly", "--within", "9d").code).To(Equal(1))
 		Expect(fails("", "--delete", "nightly").code).To(Equal(1))
+	})
+
+	It("shows what an edit of a ClusterSnapshotSchedule deletes in each namespace, and what it takes over", func() {
+		env, other := newEnvironment(), newEnvironment()
+		fleet := env.createFleet(v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "10d", DeletionPolicy: v1alpha1.DeletionDelete})
+		all := env.createSnapshots(env.createChild(fleet), env.createClaim("db-0"), 6*time.Hour, 8)
+		previewOf := func(namespace, spec string) string {
+			GinkgoHelper()
+			r := env.runWith(clusterManifest(fleet.Name, namespace, spec), "preview", "-f", "-")
+			Expect(r.code).To(BeZero(), r.errOut)
+			return r.out
+		}
+		const edit = "{snapshotInterval: 6h, snapshotTTL: 1d, deletionPolicy: Delete}"
+		shorter := previewOf(env.namespace, edit)
+		Expect(shorter).To(HavePrefix(env.namespace + "/" + fleet.Name + " would change\n  from  every 6h, TTL 10d\n  to    every 6h, TTL 1d\n"))
+		Expect(shorter).To(MatchRegexp(all[7].Name + ` +\d+s +Expired +8d`)) // a child always keeps for a minute what an edit would delete
+		Expect(shorter).To(ContainSubstring("Of 8 existing snapshots, 0 would be deleted now and 8 within 30d; 8 sooner than at present."))
+		Expect(previewOf(env.namespace, "{snapshotInterval: 6h, snapshotTTL: 10d, deletionPolicy: Delete}")).To(ContainSubstring("none sooner than at present"))
+
+		By("no longer selecting its namespace, and selecting another, in which a schedule of that name left snapshots")
+		left := other.createSchedule(fleet.Name, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", DeletionPolicy: v1alpha1.DeletionOrphan})
+		other.createSnapshots(left, other.createClaim("db-0"), 6*time.Hour, 8)
+		Expect(api.Delete(ctx, left)).To(Succeed())
+		moved := previewOf(other.namespace, edit)
+		Expect(moved).To(ContainSubstring(env.namespace + "/" + fleet.Name + " would change\n"))
+		Expect(moved).To(ContainSubstring("Warning: the schedule is suspended: no snapshots are taken, and retention continues"))
+		Expect(moved).To(ContainSubstring(other.namespace + "/" + fleet.Name + " would be created: every 6h, TTL 1d\n"))
+		Expect(moved).To(ContainSubstring("4 snapshots would be deleted at once, and would wait until"))
 	})
 
 	It("compares a deletion with a spec whose delay the operator has not recorded yet", func() {
@@ -139,7 +173,9 @@ var _ = Describe("preview", func() {
 		}{
 			{manifest("nightly", "{snapshotInterval: 6h, snapshotTTl: 10d}"), []string{"-f", "-"}, `unknown field "spec.snapshotTTl"`},
 			{manifest("nightly", `{schedule: "0 0 30 2 *"}`), []string{"-f", "-"}, "SnapshotSchedule nightly: spec.schedule:"},
-			{"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", []string{"-f", "-"}, "no SnapshotSchedule in [-]"},
+			{"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", []string{"-f", "-"}, "no SnapshotSchedule and no ClusterSnapshotSchedule in [-]"},
+			{clusterManifest(env.namespace, env.namespace, "{snapshotInterval: 6h, snapshotTTl: 10d}"), []string{"-f", "-"}, `unknown field "spec.template.spec.snapshotTTl"`},
+			{clusterManifest(env.namespace, "no-such-namespace", "{snapshotInterval: 6h}"), []string{"-f", "-"}, "and none gets one"},
 			{"", []string{"nightly"}, `"nightly" not found`},
 			{"", nil, "give exactly one of NAME, --filename and --delete"},
 			{"", []string{"nightly", "--delete", "nightly"}, "give exactly one of NAME, --filename and --delete"},

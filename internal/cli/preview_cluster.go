@@ -1,0 +1,146 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+var clusterScheduleKind = v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule")
+
+// clusterEdit is a ClusterSnapshotSchedule before and after a manifest is applied to it.
+type clusterEdit struct {
+	// before is nil if it does not exist.
+	before, after *v1alpha1.ClusterSnapshotSchedule
+	// template is the SnapshotSchedule that the manifest describes.
+	template document
+}
+
+// childVariants returns the SnapshotSchedules of the namespaces before and after the manifest
+// of their ClusterSnapshotSchedule is applied: those that there are, and those that are made.
+func (f *Factory) childVariants(ctx context.Context, manifest *unstructured.Unstructured, now time.Time) ([]variants, error) {
+	edit, err := f.clusterEditBy(ctx, manifest)
+	if err != nil {
+		return nil, err
+	}
+	namespaces := &metav1.PartialObjectMetadataList{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	if err := f.list(ctx, namespaces); err != nil {
+		return nil, err
+	}
+	var all []variants
+	for i := range namespaces.Items {
+		if namespaces.Items[i].DeletionTimestamp != nil {
+			continue
+		}
+		v, err := f.childVariantsIn(ctx, edit, &namespaces.Items[i], now)
+		if err != nil {
+			return nil, err
+		}
+		if v.future != nil {
+			all = append(all, v)
+		}
+	}
+	return all, nil
+}
+
+// clusterEditBy reads a manifest, and the ClusterSnapshotSchedule as it is.
+func (f *Factory) clusterEditBy(ctx context.Context, manifest *unstructured.Unstructured) (*clusterEdit, error) {
+	edit := &clusterEdit{after: &v1alpha1.ClusterSnapshotSchedule{}}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(manifest.Object, edit.after, true)
+	if err != nil {
+		return nil, err
+	}
+	if edit.template, err = templateOf(manifest); err != nil {
+		return nil, err
+	}
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(clusterScheduleKind)
+	err = f.client.Get(ctx, client.ObjectKey{Name: manifest.GetName()}, stored)
+	if apierrors.IsNotFound(err) {
+		edit.after.UID, edit.after.Generation = "new", 1
+		return edit, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	edit.before = &v1alpha1.ClusterSnapshotSchedule{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, edit.before); err != nil {
+		return nil, err
+	}
+	before, err := templateOf(stored)
+	if err != nil {
+		return nil, err
+	}
+	written := edit.after
+	edit.after = edit.before.DeepCopy()
+	edit.after.Spec = written.Spec
+	if edit.after.Annotations == nil {
+		edit.after.Annotations = map[string]string{}
+	}
+	maps.Copy(edit.after.Annotations, written.Annotations)
+	if !equality.Semantic.DeepEqual(before.spec, edit.template.spec) ||
+		!equality.Semantic.DeepEqual(edit.before.Spec.NamespaceSelector, written.Spec.NamespaceSelector) ||
+		!equality.Semantic.DeepEqual(edit.before.Spec.Template.Metadata, written.Spec.Template.Metadata) {
+		edit.after.Generation++
+	}
+	return edit, nil
+}
+
+// templateOf returns the SnapshotSchedule that a ClusterSnapshotSchedule describes.
+func templateOf(o *unstructured.Unstructured) (document, error) {
+	template, _, err := unstructured.NestedMap(o.Object, "spec", "template")
+	if err != nil {
+		return document{}, err
+	}
+	child := &unstructured.Unstructured{Object: map[string]any{"spec": template["spec"]}}
+	if metadata, ok := template["metadata"].(map[string]any); ok {
+		child.Object["metadata"] = map[string]any{"annotations": metadata["annotations"]}
+	}
+	return documentOf(child, false)
+}
+
+// childVariantsIn returns the SnapshotSchedule of one namespace; no future if it has none and gets none.
+func (f *Factory) childVariantsIn(
+	ctx context.Context, edit *clusterEdit, namespace *metav1.PartialObjectMetadata, now time.Time,
+) (v variants, err error) {
+	selected := snapshots.SelectsNamespace(edit.after, namespace)
+	manifest := document{edit.template.DeepCopy(), maps.Clone(edit.template.spec)}
+	manifest.Namespace, manifest.Name = namespace.Name, edit.after.Name
+	manifest.Spec.Suspend = manifest.Spec.Suspend || !selected
+	manifest.spec["suspend"] = manifest.Spec.Suspend
+	v.after = []client.Object{edit.after, namespace}
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(scheduleKind)
+	err = f.client.Get(ctx, client.ObjectKeyFromObject(manifest), stored)
+	switch {
+	case apierrors.IsNotFound(err) && selected:
+		v.future = createdFrom(manifest, now)
+		return v, nil
+	case apierrors.IsNotFound(err):
+		return v, nil
+	case err != nil:
+		return v, err
+	}
+	present, err := documentOf(stored, false)
+	if err != nil || edit.before == nil || !metav1.IsControlledBy(present, edit.before) {
+		return v, err // somebody else's, which stays as it is
+	}
+	v.before = []client.Object{edit.before, namespace}
+	v.present, v.future = present.SnapshotSchedule, editedBy(manifest, present)
+	return v, nil
+}
