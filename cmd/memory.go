@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -38,7 +39,7 @@ const leastHeadroom = 28 << 20
 // again every few MB, which is a tenth of the CPU of a burst of creates.
 type headroom struct {
 	// percent is the user's GOGC.
-	percent int
+	percent uint64
 	now     []metrics.Sample
 }
 
@@ -46,7 +47,7 @@ type headroom struct {
 func keepHeadroom() {
 	h := &headroom{now: []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/live:bytes"}}}
 	metrics.Read(h.now)
-	if h.percent = int(h.now[0].Value.Uint64()); h.percent > 0 {
+	if h.percent = h.now[0].Value.Uint64(); h.percent <= math.MaxInt32 {
 		h.collected(struct{}{})
 	}
 }
@@ -54,18 +55,18 @@ func keepHeadroom() {
 // collected is called after each garbage collection, because that finds an object that nobody uses.
 func (h *headroom) collected(struct{}) {
 	metrics.Read(h.now)
-	if percent := h.of(h.now[1].Value.Uint64()); percent != int(h.now[0].Value.Uint64()) {
-		debug.SetGCPercent(percent)
+	if percent := h.of(h.now[1].Value.Uint64()); percent != h.now[0].Value.Uint64() {
+		debug.SetGCPercent(int(percent)) //nolint:gosec // it is no larger than the user's, or than 700
 	}
 	type unused struct{ _ *headroom }
 	runtime.AddCleanup(&unused{}, h.collected, struct{}{})
 }
 
 // of returns GOGC for a live heap, in tens: each change stops the world for a moment.
-func (h *headroom) of(live uint64) int {
+func (h *headroom) of(live uint64) uint64 {
 	const (
 		smallest = 4 << 20 // before the first garbage collection, nothing is known to be alive
 		step     = 10
 	)
-	return max(h.percent, int(leastHeadroom*100/max(live, smallest)/step*step))
+	return max(h.percent, leastHeadroom*100/max(live, smallest)/step*step)
 }

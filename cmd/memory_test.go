@@ -52,8 +52,7 @@ func TestTheDeploymentSetsTheMemoryLimit(t *testing.T) {
 
 func TestHeadroom(t *testing.T) {
 	for name, tc := range map[string]struct {
-		live uint64
-		want int
+		live, want uint64
 	}{
 		"nothing known yet":                   {live: 0, want: 700},
 		"a few objects":                       {live: 14 << 20, want: 200},

@@ -65,7 +65,9 @@ func (f *Factory) manifestVariants(ctx context.Context, files *resource.Filename
 }
 
 // readManifests reads the schedules and ClusterSnapshotSchedules of files.
-func (f *Factory) readManifests(files *resource.FilenameOptions) (all []document, clusterSchedules []*unstructured.Unstructured, err error) {
+func (f *Factory) readManifests(
+	files *resource.FilenameOptions,
+) (all []document, clusterSchedules []*unstructured.Unstructured, err error) {
 	infos, err := resource.NewBuilder(f.Config).Unstructured().Local().ContinueOnError().
 		NamespaceParam(f.namespace).DefaultNamespace().FilenameParam(false, files).Flatten().Do().Infos()
 	if err != nil {

@@ -128,7 +128,8 @@ func nameOf(s Source, cluster Cluster, pattern string) (string, error) {
 		return "", fmt.Errorf("%q is no name of a PersistentVolumeClaim: %s", name, errs[0])
 	}
 	if cluster.Planned[name] {
-		return "", fmt.Errorf("another snapshot is restored to PersistentVolumeClaim %s: put %s or %s into --to", name, ClaimPlaceholder, SnapshotPlaceholder)
+		return "", fmt.Errorf("another snapshot is restored to PersistentVolumeClaim %s: put %s or %s into --to",
+			name, ClaimPlaceholder, SnapshotPlaceholder)
 	}
 	if cluster.Claims[name] {
 		return "", fmt.Errorf("PersistentVolumeClaim %s already exists, and a restore never changes an existing one: "+
