@@ -67,22 +67,13 @@ func groupName(s *v1alpha1.SnapshotSchedule, key string, slot time.Time) string 
 
 // newGroup returns the group snapshot of a group for a slot, of a class or of the default one.
 func newGroup(s *v1alpha1.SnapshotSchedule, of *subject, class *string, slot time.Time) *groupv1.VolumeGroupSnapshot {
-	template := &s.Spec.SnapshotTemplate
-	annotations := maps.Clone(template.Metadata.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[v1alpha1.AnnotationScheduledAt] = slot.UTC().Format(time.RFC3339)
+	metadata := metadataOf(s, groupName(s, of.key, slot), slot)
 	record := map[string]types.UID{}
 	for _, claim := range of.claims {
 		record[claim.Name] = claim.UID
 	}
 	text, _ := json.Marshal(record) // strings can always be marshalled
-	annotations[v1alpha1.AnnotationClaims] = string(text)
-	labels := make(map[string]string, len(template.Metadata.Labels)+2)
-	for key, value := range template.Metadata.Labels {
-		labels[key] = string(value)
-	}
+	metadata.Annotations[v1alpha1.AnnotationClaims] = string(text)
 	match := map[string]string{}
 	for key, value := range s.Spec.Selector.MatchLabels {
 		match[key] = string(value)
@@ -91,7 +82,7 @@ func newGroup(s *v1alpha1.SnapshotSchedule, of *subject, class *string, slot tim
 		match[by] = of.claims[0].Labels[by]
 	}
 	return &groupv1.VolumeGroupSnapshot{
-		ObjectMeta: metav1.ObjectMeta{Name: groupName(s, of.key, slot), Labels: labels, Annotations: annotations},
+		ObjectMeta: metadata,
 		Spec: groupv1.VolumeGroupSnapshotSpec{
 			Source:                       groupv1.VolumeGroupSnapshotSource{Selector: &metav1.LabelSelector{MatchLabels: match}},
 			VolumeGroupSnapshotClassName: class,

@@ -21,7 +21,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/schedule"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
@@ -161,12 +160,10 @@ func (f *inFlight) related(req mapcontroller.Request) (all []client.Object) {
 }
 
 func (f *inFlight) readyDeadline(s *v1alpha1.SnapshotSchedule) time.Duration {
-	if s != nil {
-		if deadline, err := schedule.ParseDuration(string(s.Spec.ReadyDeadline)); err == nil {
-			return deadline
-		}
+	if s == nil {
+		return defaultReadyDeadline
 	}
-	return defaultReadyDeadline
+	return cmp.Or(delay(s.Spec.ReadyDeadline), defaultReadyDeadline)
 }
 
 // onChange is called for each event of a snapshot.
@@ -257,12 +254,13 @@ func (f *inFlight) made(parent types.NamespacedName, o client.Object) (s limits.
 	}
 	v := o.(*snapshotv1.VolumeSnapshot)
 	claim, classes := f.claim(v.Namespace, claimName(v)), f.classes()
-	gone := claim == nil && !isUncut(v)
+	taken := snapshotOf(v)
+	gone := claim == nil && !taken.Uncut()
 	if gone { // the storage goes on with what it has cut
 		claim = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: claimName(v), UID: types.UID(v.Labels[v1alpha1.LabelMapKey])}}
 	}
 	if claim == nil || string(claim.UID) != v.Labels[v1alpha1.LabelMapKey] ||
-		v.Name != snapshotName(owner.UID, claim.UID, claim.Name, scheduledAt(v)) {
+		v.Name != snapshotName(owner.UID, claim.UID, claim.Name, slotOf(v)) {
 		return s, false
 	}
 	s.Volumes = []string{string(claim.UID)}
@@ -304,12 +302,14 @@ func (f *inFlight) allClasses() []client.Object {
 
 // retained returns whether the data of a deleted snapshot stays in the storage.
 func (f *inFlight) retained(o client.Object) bool {
-	if g, isGroup := o.(*groupv1.VolumeGroupSnapshot); isGroup {
-		s := snapshotOfGroup(g)
-		return !s.Uncut() && g.Spec.VolumeGroupSnapshotClassName != nil && f.classes().retainsGroups(g.Spec.VolumeGroupSnapshotClassName, "")
+	if s, known := snapshotFrom(o); !known || s.Uncut() {
+		return false
 	}
-	v, ok := o.(*snapshotv1.VolumeSnapshot)
-	return ok && !isUncut(v) && v.Spec.VolumeSnapshotClassName != nil && f.classes().retains(v.Spec.VolumeSnapshotClassName, "")
+	if g, isGroup := o.(*groupv1.VolumeGroupSnapshot); isGroup {
+		return g.Spec.VolumeGroupSnapshotClassName != nil && f.classes().retainsGroups(g.Spec.VolumeGroupSnapshotClassName, "")
+	}
+	class := o.(*snapshotv1.VolumeSnapshot).Spec.VolumeSnapshotClassName
+	return class != nil && f.classes().retains(class, "")
 }
 
 // tried is called after each pass.

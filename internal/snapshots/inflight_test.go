@@ -89,7 +89,7 @@ func (f *flight) pass(outputs ...client.Object) {
 func (s snapshotBuilder) by(owner scheduleBuilder) snapshotBuilder {
 	s.Labels = map[string]string{v1alpha1.LabelMapKey: "data-uid", v1alpha1.LabelSchedule: owner.Name}
 	s.OwnerReferences = []metav1.OwnerReference{owner.ownerReference()}
-	s.Name = snapshotName(owner.UID, "data-uid", "data", scheduledAt(s.VolumeSnapshot))
+	s.Name = snapshotName(owner.UID, "data-uid", "data", slotOf(s.VolumeSnapshot))
 	return s
 }
 

@@ -82,7 +82,7 @@ func statusOf(d mapcontroller.Decision) *keyStatus {
 // slotsOf returns the slots of the snapshots to create.
 func slotsOf(d mapcontroller.Decision) (slots []time.Time) {
 	for _, want := range d.Ensure {
-		slots = append(slots, scheduledAt(want.Object.(*snapshotv1.VolumeSnapshot)))
+		slots = append(slots, slotOf(want.Object))
 	}
 	return slots
 }

@@ -32,7 +32,7 @@ func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention
 // snapshotOf returns what decisions read of one VolumeSnapshot.
 func snapshotOf(v *snapshotv1.VolumeSnapshot) retention.Snapshot {
 	s := retention.Snapshot{
-		Name: v.Name, Created: v.CreationTimestamp.Time, Deleting: v.DeletionTimestamp != nil, ScheduledAt: scheduledAt(v),
+		Name: v.Name, Created: v.CreationTimestamp.Time, Deleting: v.DeletionTimestamp != nil, ScheduledAt: slotOf(v),
 		Imported: v.Spec.Source.VolumeSnapshotContentName != nil,
 	}
 	s.HeldUntil, _ = HeldUntil(v)
@@ -69,12 +69,6 @@ func HeldUntil(v client.Object) (end time.Time, held bool) {
 	return end.UTC(), true
 }
 
-// scheduledAt returns the slot that a snapshot was taken for; zero if it is
-// missing or malformed.
-func scheduledAt(v *snapshotv1.VolumeSnapshot) time.Time {
-	return timeOfText(slotText(v))
-}
-
 // timeOfText returns an RFC 3339 time; zero if the text is none.
 func timeOfText(text string) time.Time {
 	if text == "" || len(text) > len(time.RFC3339Nano) { // it is no time, and may have 256 KiB
@@ -103,14 +97,9 @@ func covers(desired, existing client.Object) bool {
 		maps.Equal(claimsOf(existing), claimsOf(desired))
 }
 
-// slotOf returns the slot that a snapshot, or a group snapshot, was taken for.
-func slotOf(o client.Object) time.Time {
-	text, ok := o.GetAnnotations()[v1alpha1.AnnotationScheduledAt]
-	if !ok {
-		text = o.GetGenerateName()
-	}
-	return timeOfText(text)
-}
+// slotOf returns the slot that a snapshot, or a group snapshot, was taken for; zero if it is
+// missing or malformed.
+func slotOf(o client.Object) time.Time { return timeOfText(slotText(o)) }
 
 func readyToUse(o client.Object) bool {
 	switch v := o.(type) {
@@ -145,20 +134,14 @@ var (
 	notReadyCondition = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse}}
 )
 
-// isUncut is retention's Uncut, without parsing anything: every pass asks it of every
-// snapshot.
-func isUncut(v *snapshotv1.VolumeSnapshot) bool {
-	return v.Spec.Source.VolumeSnapshotContentName == nil && !readyToUse(v) && (v.Status == nil || v.Status.CreationTime == nil)
-}
-
 // slotText returns the slot of a snapshot of the cache or of the API server. The
 // cache keeps it in generateName, which it has no other use for: a map with this
 // one annotation would be a third of a cached snapshot's size. An informer may
 // strip a snapshot twice.
-func slotText(v *snapshotv1.VolumeSnapshot) string {
-	text, ok := v.Annotations[v1alpha1.AnnotationScheduledAt]
+func slotText(o client.Object) string {
+	text, ok := o.GetAnnotations()[v1alpha1.AnnotationScheduledAt]
 	if !ok {
-		text = v.GenerateName
+		text = o.GetGenerateName()
 	}
 	if len(text) > len(time.RFC3339Nano) { // it is no time, and may have 256 KiB
 		return ""

@@ -49,28 +49,30 @@ func snapshotName(scheduleUID, claimUID types.UID, claim string, slot time.Time)
 func newSnapshot(
 	s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, class *string, slot time.Time,
 ) *snapshotv1.VolumeSnapshot {
-	template := &s.Spec.SnapshotTemplate
-	annotations := maps.Clone(template.Metadata.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[v1alpha1.AnnotationScheduledAt] = slot.UTC().Format(time.RFC3339)
-	labels := make(map[string]string, len(template.Metadata.Labels)+3)
-	for key, value := range template.Metadata.Labels {
-		labels[key] = string(value)
-	}
+	metadata := metadataOf(s, snapshotName(s.UID, claim.UID, claim.Name, slot), slot)
 	if len(validation.IsValidLabelValue(claim.Name)) == 0 {
-		labels[v1alpha1.LabelClaim] = claim.Name
+		metadata.Labels[v1alpha1.LabelClaim] = claim.Name
 	}
 	return &snapshotv1.VolumeSnapshot{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        snapshotName(s.UID, claim.UID, claim.Name, slot),
-			Labels:      labels,
-			Annotations: annotations,
-		},
+		ObjectMeta: metadata,
 		Spec: snapshotv1.VolumeSnapshotSpec{
 			Source:                  snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: &claim.Name},
 			VolumeSnapshotClassName: class,
 		},
 	}
+}
+
+// metadataOf returns the metadata of a snapshot, or a group snapshot, for a slot: what the template says, and the slot.
+func metadataOf(s *v1alpha1.SnapshotSchedule, name string, slot time.Time) metav1.ObjectMeta {
+	template := &s.Spec.SnapshotTemplate.Metadata
+	annotations := maps.Clone(template.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.AnnotationScheduledAt] = slot.UTC().Format(time.RFC3339)
+	labels := make(map[string]string, len(template.Labels)+3)
+	for key, value := range template.Labels {
+		labels[key] = string(value)
+	}
+	return metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}
 }
