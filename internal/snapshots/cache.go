@@ -43,11 +43,11 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 				Label:     labels.NewSelector().Add(*tagged),
 				Transform: newInterner().transform,
 			},
-			&corev1.PersistentVolumeClaim{}:   {Transform: newClaimInterner().transform},
-			&snapshotv1.VolumeSnapshotClass{}: {Transform: stripClass},
-			&groupv1.VolumeGroupSnapshot{}:    {Label: labels.NewSelector().Add(*tagged), Transform: stripGroup},
-			anyGroupClass:                     {Transform: stripGroupClass},
-			&v1alpha1.SnapshotSchedule{}:      {Transform: stripSchedule},
+			&corev1.PersistentVolumeClaim{}:     {Transform: newClaimInterner().transform},
+			&snapshotv1.VolumeSnapshotClass{}:   {Transform: stripClass},
+			&groupv1.VolumeGroupSnapshot{}:      {Label: labels.NewSelector().Add(*tagged), Transform: stripGroup},
+			&groupv1.VolumeGroupSnapshotClass{}: {Transform: stripGroupClass},
+			&v1alpha1.SnapshotSchedule{}:        {Transform: stripSchedule},
 		},
 	}
 }

@@ -19,14 +19,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
-	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
-
-// capacityAnnotations say what the storage of a driver can take.
-var capacityAnnotations = []string{
-	v1alpha1.AnnotationMaxInFlight, v1alpha1.AnnotationMaxPending, v1alpha1.AnnotationMaxPerVolume, v1alpha1.AnnotationMinSpacing,
-}
 
 // capacity is what the storage of a driver can take; zero: any number.
 type capacity struct {
@@ -217,48 +211,3 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 
 // maxTerminating is how many bytes the names of snapshots that are being deleted may have.
 const maxTerminating = 400
-
-// keeps returns how many snapshots of a PVC a spec keeps at most, if all become ready and none is
-// held or requested, and with minVerified those that nothing else keeps; all: it never deletes any.
-func (c *compiled) keeps() (n int, all bool) {
-	r := &c.retention
-	switch {
-	case r.TTL == 0 && r.Keep == retention.Tiers{} && r.MaxCount == 0:
-		return 0, true
-	case r.TTL == 0 && r.Keep == retention.Tiers{}:
-		n = r.MaxCount
-	default:
-		n = r.Keep.Last + r.Keep.Hourly + r.Keep.Daily + r.Keep.Weekly + r.Keep.Monthly + r.Keep.Yearly + c.slotsWithin(r.TTL)
-		if r.MaxCount > 0 {
-			n = min(n, r.MaxCount)
-		}
-	}
-	return max(n, r.MinReady, 1) + r.MinVerified, false
-}
-
-// mostSlots is how many slots of a cron line are counted at most: more than a year of hours. A schedule is
-// compiled after each write of its status, and anybody may write a line that fires each minute.
-const mostSlots = 10_000
-
-// slotsWithin returns how many slots there are at most in a time.
-func (c *compiled) slotsWithin(d time.Duration) int {
-	if every := c.rule.Interval(); every > 0 {
-		return int((d + every - 1) / every)
-	}
-	line := c.rule.Timeline(slotsSince, 0)
-	var window []time.Time
-	most, seen := 0, 0
-	end := slotsSince.Add(d + 366*24*time.Hour)
-	for at, ok := line.Next(slotsSince); ok && d > 0 && seen < mostSlots && at.Before(end); at, ok = line.Next(at) {
-		seen++
-		window = append(window, at)
-		for !window[0].After(at.Add(-d)) {
-			window = window[1:]
-		}
-		most = max(most, len(window))
-	}
-	return most
-}
-
-// slotsSince is before the slots that are counted. The year is a leap year.
-var slotsSince = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)

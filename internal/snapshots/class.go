@@ -130,6 +130,11 @@ func classOf(o client.Object) *snapshotv1.VolumeSnapshotClass {
 	return class
 }
 
+// capacityAnnotations say what the storage of a driver can take.
+var capacityAnnotations = []string{
+	v1alpha1.AnnotationMaxInFlight, v1alpha1.AnnotationMaxPending, v1alpha1.AnnotationMaxPerVolume, v1alpha1.AnnotationMinSpacing,
+}
+
 // classAnnotations are those that decisions read.
 var classAnnotations = append([]string{annotationDefaultClass}, capacityAnnotations...)
 

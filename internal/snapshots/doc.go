@@ -12,7 +12,6 @@
 //	collision.go    why the name of a snapshot is taken
 //	figures.go      the schedule's status as figures of metrics
 //	status.go       the schedule's status
-//	protection.go   whether PVCs can be restored to a recent slot
 //	unprotected.go  counts the PVCs that no schedule protects
 //	mapping.go      which decision is made about a key
 //	groupmap.go     Map and Tombstone of groups
@@ -21,30 +20,32 @@
 //	waiting.go      the slot of a PVC that waits, and what it waits for
 //	capacity.go     what the storage of a driver, and of a PVC, can take
 //	readiness.go    how long snapshots take to become ready
-//	trouble.go      what is wrong with the snapshots of a PVC
 //	drill.go        what drills of the snapshots of a PVC show
-//	words.go        what drivers say about snapshots
+//	words.go        keeps what drivers said in earlier passes
 //	keystatus.go    a PVC's part of the schedule's status, and how parts are combined
+//	protection.go   whether PVCs can be restored to a recent slot
 //	request.go      the problem of a malformed request; api/v1alpha1 parses requests
 //	edits.go        deletes wait for editDelay after an edit, and for an hour after an adoption
 //	origin.go       who has a say about a schedule: its ClusterSnapshotSchedule
 //	groupseries.go  group snapshots as decisions see them, with their members
-//	groupclass.go   by which VolumeGroupSnapshotClass a group can be snapshotted
 //	group.go        the VolumeGroupSnapshot that is created; which PVCs are a group
-//	subject.go      what one snapshot is taken of: a PVC, or a group of them
 //	program.go      a compiled schedule, and which PVCs it selects
-//	compile.go      a spec, compiled
-//	snapshot.go     the VolumeSnapshot that is created, and its name
 //	cache.go        what the cache holds, and how it is filled
+//	groupclass.go   by which VolumeGroupSnapshotClass a group can be snapshotted
+//	subject.go      what one snapshot is taken of: a PVC, or a group of them
+//	snapshot.go     the VolumeSnapshot that is created, and its name
 //	intern.go       shares what is equal in the snapshots of a PVC
 //	internclaim.go  shares what is equal in PVCs
 //	class.go        whether a PVC can be snapshotted, and by which VolumeSnapshotClass
 //	strip.go        which fields the cache keeps
+//	drivererror.go  what drivers say about snapshots
+//	trouble.go      what is wrong with the snapshots of a PVC
+//	compile.go      a spec, compiled; how many snapshots of a PVC it keeps
 //	driver.go       the storage driver of a PVC
 //	problem.go      something wrong with a PVC, and how bad it is
-//	record.go       the record of a group snapshot, and the map keys of groups
 //	owner.go        which VolumeSnapshots are a schedule's; members of groups
 //	series.go       VolumeSnapshots as decisions see them
+//	record.go       the record of a group snapshot, and the map keys of groups
 //	restores.go     the PVCs that are being restored from snapshots
 //	options.go      the settings of the controller
 //	rest.go         the REST config and REST mapper that the controller needs

@@ -4,39 +4,15 @@
 package snapshots
 
 import (
-	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
-
-// maxDrillReason is how many bytes of the reason of a failed drill are kept and shown.
-const maxDrillReason = 200
-
-// failedDrill is what the annotation verify-failed of a snapshot says.
-type failedDrill struct {
-	// at is zero if the annotation is missing or malformed.
-	at     time.Time
-	reason string
-}
-
-func failedDrillOf(v *snapshotv1.VolumeSnapshot) failedDrill {
-	at, reason, _ := strings.Cut(v.Annotations[v1alpha1.AnnotationVerifyFailed], " ")
-	return failedDrill{timeOfText(at), report.Text(reason, maxDrillReason)}
-}
-
-// String returns the value of the annotation.
-func (d failedDrill) String() string { return d.at.Format(time.RFC3339Nano) + " " + d.reason }
-
-// words returns the reason for people.
-func (d failedDrill) words() string { return cmp.Or(d.reason, "it gives no reason") }
 
 // DrillWords says how the last drill of a snapshot ended; empty if there was none.
 func DrillWords(o client.Object, now time.Time) string {

@@ -231,6 +231,32 @@ func combine(keys []any, problems ...Problem) combined {
 	return c
 }
 
+// protections counts the PVCs of a schedule by their protection.
+type protections struct {
+	current, pending, old int
+	// worst is the PVC with the oldest recovery point that is old.
+	worst *keyStatus
+}
+
+func (c *protections) add(k *keyStatus) {
+	for _, part := range k.parts() {
+		c.add(&keyStatus{Claim: part.name, RecoveryPoint: part.recoveryPoint, protection: part.protection})
+	}
+	switch k.protection {
+	case protectionNone:
+	case protectionCurrent:
+		c.current++
+	case protectionPending:
+		c.pending++
+	case protectionOld:
+		c.old++
+		if w := c.worst; w == nil || k.RecoveryPoint.Before(w.RecoveryPoint) ||
+			k.RecoveryPoint.Equal(w.RecoveryPoint) && k.Claim < w.Claim {
+			c.worst = k
+		}
+	}
+}
+
 // addDriver adds what a PVC waits for, and what is wrong with its driver's classes.
 func (c *combined) addDriver(k *keyStatus) {
 	if k.waits() {
@@ -269,14 +295,3 @@ type pendingSlot struct {
 
 // waits returns whether a PVC's snapshot waits.
 func (k *keyStatus) waits() bool { return k.pending != nil && !k.pending.late }
-
-// earliest returns the first of some times; a zero one means never.
-func earliest(times ...time.Time) time.Time {
-	var first time.Time
-	for _, t := range times {
-		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
-			first = t
-		}
-	}
-	return first
-}

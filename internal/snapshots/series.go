@@ -4,7 +4,9 @@
 package snapshots
 
 import (
+	"cmp"
 	"maps"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
@@ -55,6 +58,27 @@ func setStage(s *retention.Snapshot, ready *bool, cut *metav1.Time) {
 	}
 }
 
+// maxDrillReason is how many bytes of the reason of a failed drill are kept and shown.
+const maxDrillReason = 200
+
+// failedDrill is what the annotation verify-failed of a snapshot says.
+type failedDrill struct {
+	// at is zero if the annotation is missing or malformed.
+	at     time.Time
+	reason string
+}
+
+func failedDrillOf(v *snapshotv1.VolumeSnapshot) failedDrill {
+	at, reason, _ := strings.Cut(v.Annotations[v1alpha1.AnnotationVerifyFailed], " ")
+	return failedDrill{timeOfText(at), report.Text(reason, maxDrillReason)}
+}
+
+// String returns the value of the annotation.
+func (d failedDrill) String() string { return d.at.Format(time.RFC3339Nano) + " " + d.reason }
+
+// words returns the reason for people.
+func (d failedDrill) words() string { return cmp.Or(d.reason, "it gives no reason") }
+
 // HeldUntil returns when the hold annotation of a snapshot, which may be missing,
 // ends: retention.Forever if its value is no RFC 3339 time.
 func HeldUntil(v client.Object) (end time.Time, held bool) {
@@ -79,6 +103,17 @@ func timeOfText(text string) time.Time {
 		return time.Time{}
 	}
 	return t.UTC()
+}
+
+// earliest returns the first of some times; a zero one means never.
+func earliest(times ...time.Time) time.Time {
+	var first time.Time
+	for _, t := range times {
+		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	return first
 }
 
 // claimName returns the PVC that a snapshot is taken of; empty for one that was

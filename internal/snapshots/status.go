@@ -252,6 +252,29 @@ func pvcs(n int) string {
 	return fmt.Sprintf("%d PersistentVolumeClaims", n)
 }
 
+// setProtected sets the condition Protected.
+func setProtected(now time.Time, s *v1alpha1.SnapshotSchedule, c protections) {
+	var waits string
+	if c.pending > 0 {
+		waits = fmt.Sprintf("; the first snapshots of %d more are pending", c.pending)
+	}
+	status, reason, message := metav1.ConditionUnknown, v1alpha1.ReasonNoMatchingClaims,
+		"no PersistentVolumeClaim is selected that can be snapshotted now"
+	switch {
+	case c.old > 0:
+		status, reason = metav1.ConditionFalse, v1alpha1.ReasonRecoveryPointsOld
+		message = fmt.Sprintf("%s without a ready snapshot of a recent slot; the oldest recovery point is that of %s, %s",
+			pvcs(c.old), c.worst.Claim, c.worst.RecoveryPoint.UTC().Format(time.RFC3339)) + waits
+	case c.current > 0:
+		status, reason = metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent
+		message = pvcs(c.current) + " with a ready snapshot of a recent slot" + waits
+	case c.pending > 0:
+		reason = v1alpha1.ReasonFirstSnapshotsPending
+		message = fmt.Sprintf("%s without a ready snapshot; the first slot is not due, or younger than readyDeadline", pvcs(c.pending))
+	}
+	set(now, s, v1alpha1.ConditionProtected, status, reason, message)
+}
+
 func setReady(now time.Time, s *v1alpha1.SnapshotSchedule, status metav1.ConditionStatus, reason, message string) {
 	set(now, s, v1alpha1.ConditionReady, status, reason, message)
 }

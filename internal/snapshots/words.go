@@ -4,127 +4,12 @@
 package snapshots
 
 import (
-	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/report"
-	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
-
-const (
-	// maxDriverWords is how many bytes of an error of a driver are kept and shown.
-	maxDriverWords = 256
-	// errorPatience is the age from which the error of a snapshot is a problem: drivers report
-	// errors that pass while they cut.
-	errorPatience = 2 * time.Minute
-)
-
-// driverError is what a driver says about a snapshot that is not ready.
-type driverError struct {
-	snapshot position
-	text     string
-	// since is when the problem was first known, if it is of a status that an earlier process
-	// wrote: then only the name of the snapshot is known.
-	since time.Time
-}
-
-// position is the place of a snapshot in its series.
-type position struct {
-	name          string
-	slot, created time.Time
-}
-
-func positionOf(s *retention.Snapshot, now time.Time) position {
-	return position{s.Name, s.Slot(now), s.Created}
-}
-
-func (p position) compare(q position) int {
-	return cmp.Or(p.slot.Compare(q.slot), p.created.Compare(q.created), strings.Compare(p.name, q.name))
-}
-
-// said is what the driver says about the snapshots of a PVC.
-type said struct {
-	// error is that of the newest snapshot in error that no ready one follows; nil if there is none.
-	error *driverError
-	// erring is set if any snapshot is in error.
-	erring bool
-	// ready is the newest ready snapshot; without a name, there is none.
-	ready position
-}
-
-// saidOf returns what the snapshots of a PVC show of its driver's errors, and when the next error
-// becomes a problem. Imported snapshots are no work of the driver's.
-func saidOf(outputs []client.Object, series []retention.Snapshot, deadline time.Duration, now time.Time) (k *said, next time.Time) {
-	k = &said{}
-	if i := retention.NewestReady(series, now); i >= 0 {
-		k.ready = positionOf(&series[i], now)
-	}
-	for i := range series {
-		s := &series[i]
-		if !s.HasError || s.ReadyToUse || s.Imported {
-			continue
-		}
-		k.erring = true
-		at := positionOf(s, now)
-		if at.compare(k.ready) < 0 {
-			continue
-		}
-		if due := s.Created.Add(errorPatience); now.Before(due) && !failed(s, now, deadline) {
-			next = earliest(next, due)
-			continue
-		}
-		if k.error == nil || k.error.snapshot.compare(at) < 0 {
-			k.error = &driverError{snapshot: at, text: DriverError(outputs[i])}
-		}
-	}
-	return k, next
-}
-
-// DriverError returns the error that the driver or the snapshot controller reports of a snapshot
-// that is not ready, in at most 256 bytes that are safe to show; empty if there is none.
-func DriverError(o client.Object) string {
-	message, erring := errorOf(o)
-	if !erring || readyToUse(o) {
-		return ""
-	}
-	text := ptr.Deref(message, "")
-	if found := sidecarWords.FindStringSubmatch(text); found != nil {
-		if driver, err := strconv.Unquote(found[1]); err == nil {
-			text = driver
-		}
-	}
-	return cmp.Or(report.Text(text, maxDriverWords), "an error without a message")
-}
-
-// errorOf returns the error in the status of a snapshot, or of a group snapshot.
-func errorOf(o client.Object) (message *string, erring bool) {
-	switch v := o.(type) {
-	case *snapshotv1.VolumeSnapshot:
-		if v.Status != nil && v.Status.Error != nil {
-			return v.Status.Error.Message, true
-		}
-	case *groupv1.VolumeGroupSnapshot:
-		if v.Status != nil && v.Status.Error != nil {
-			return v.Status.Error.Message, true
-		}
-	}
-	return nil, false
-}
-
-// sidecarWords finds the driver's words among those of csi-snapshotter, which name the volume first:
-// in Azure, its ID alone is 170 bytes long, and nothing of what the driver says would be left.
-var sidecarWords = regexp.MustCompile(`(?s)^Failed to [a-z ]+: failed to take snapshot of the volume .+?: (".+")$`)
 
 // problem is the driver's error as a problem of a key.
 func (e *driverError) problem(k *keyStatus) Problem {

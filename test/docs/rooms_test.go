@@ -4,10 +4,20 @@
 package docs
 
 import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -86,4 +96,53 @@ func compareTable(t *testing.T, folder string, named []string) {
 			}
 		}
 	}
+}
+
+// A file of internal/snapshots uses only what is in those below it in the table of the package comment.
+func TestFilesUseWhatIsBelowThem(t *testing.T) {
+	folder, files := filepath.Join(root, "internal/snapshots"), token.NewFileSet()
+	order := table(t, filepath.Join(folder, "doc.go"))
+	var parsed []*ast.File
+	for _, name := range order {
+		file, err := parser.ParseFile(files, filepath.Join(folder, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, file)
+	}
+	exports := exportsOf(t, "./internal/snapshots")
+	lookup := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+	uses := map[*ast.Ident]types.Object{}
+	config := types.Config{Importer: importer.ForCompiler(files, "gc", lookup)}
+	pkg, err := config.Check("snapshots", files, parsed, &types.Info{Uses: uses})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := func(at token.Pos) int { return slices.Index(order, filepath.Base(files.Position(at).Filename)) }
+	for name, object := range uses {
+		if object.Pkg() == pkg && place(object.Pos()) < place(name.Pos()) {
+			t.Errorf("%s: %s is declared above, in %s", files.Position(name.Pos()), name.Name, order[place(object.Pos())])
+		}
+	}
+}
+
+// exportsOf returns the files with the export data of what a package depends on. They are compiled already, as this test is.
+func exportsOf(t *testing.T, pkg string) map[string]string {
+	t.Helper()
+	build, _ := debug.ReadBuildInfo()
+	race := slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Export}}",
+		fmt.Sprintf("-race=%v", race), pkg)
+	var stderr bytes.Buffer
+	cmd.Dir, cmd.Stderr = root, &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, &stderr)
+	}
+	exports := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		exports[path] = file
+	}
+	return exports
 }
