@@ -26,7 +26,7 @@
 // The example in example_test.go is a whole small controller; docs/mapcontroller.md
 // says how to write one. The packages:
 //
-//	mapcontroller.go  what a user sets: kinds, functions, options
+//	mapcontroller.go  what a user sets: functions and options; the kinds are in internal/plan/kinds.go
 //	door.go           what a user needs from the packages below
 //	planner.go        plans without a cache
 //	controller.go     a Controller put together from its packages; compiled specs
@@ -37,30 +37,31 @@
 //	liveness.go       the health check that notices a leader that does nothing
 //	setup.go          the controllers and caches of a manager
 //
-//	internal/plan/types.go      what a decision sees and returns; the plan
+//	internal/plan/types.go      a Program, and what its decisions see and return; the plan
 //	internal/plan/kinds.go      input and output kinds, told apart by GroupVersionKind
-//	internal/plan/claim.go      which outputs are the parent's, by the ControllerRef laws
+//	internal/plan/claim.go      which outputs are the parent's, by the ControllerRef laws; which inputs of a key are selected
 //	internal/plan/build.go      builds the plan
 //	internal/plan/collision.go  a desired output whose name is taken
 //	internal/plan/count.go      what a key adds to the parent's counts
 //
-//	internal/guard/guard.go    whether the parent may adopt; pages of live metadata
+//	internal/guard/guard.go    whether the parent may adopt; unlabeled children; the API server's time; pages of live metadata
 //	internal/guard/confirm.go  plans again on live objects, keeps the deletes of both plans
-//	internal/guard/shared.go   live reads shared by the keys that delete together
+//	internal/guard/shared.go   live reads that keys share for a moment: before deletes, and to label children
 //
 //	internal/queue/attempts.go  the state of a key between passes; the queue's rate limiter
 //	internal/queue/shares.go    how many workers a namespace may hold
 //	internal/queue/pace.go      when, and how much, a key may delete
-//	internal/queue/fair.go      keys that wait, in order, of one parent or of several that take turns
+//	internal/queue/fair.go      keys that wait: of one parent in order, of several parents first those of the one that has had least
 //	internal/queue/late.go      adds keys that no event adds
 //
 //	internal/execute/execute.go    carries out a plan; the only writer of outputs
 //	internal/execute/create.go     creates, and what AlreadyExists means
 //	internal/execute/update.go     updates, also of what others change again and again
 //	internal/execute/children.go   finds and labels the children of outputs
-//	internal/execute/owner.go      adds and removes the parent's controllerRef
+//	internal/execute/owner.go      adds and removes the parent's controllerRef; the patch that other files write with, too
 //	internal/execute/delete.go     confirmed deletes, held to the observed state
-//	internal/execute/finalizer.go  releases all outputs before a parent goes
+//	internal/execute/finalizer.go  the parent's finalizer: releases all outputs of a parent that owns by labels, and holds
+//	                               a parent whose outputs have not settled
 //
 //	internal/installed/installed.go  kinds that are not installed, or cannot be listed (yet)
 //
@@ -71,8 +72,10 @@
 //	internal/status/patch.go       what of a status is written
 //	internal/status/unwritten.go   the parents whose status could not be written
 //
-//	../informer  the caches: filled by pages, read in place
+//	../informer   the caches: filled by pages, read in place
+//	../transport  pages bounded in bytes; the API server's clock; creates whose responses are not decoded
 //
-//	internal/fixture        what the unit tests of these packages share: objects, an API server
-//	enginetest              the engine's specs on a real API server
+//	internal/fixture              what the unit tests of these packages share: objects, an API server
+//	enginetest                    the engine's specs on a real API server
+//	enginetest/mutationdetector   makes a suite panic when a cached object is changed
 package mapcontroller

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package guard confirms on live reads what was decided on a cache, before
-// anything is deleted or adopted.
+// anything is deleted or adopted. It also makes the other live reads of its callers.
 //
-//	guard.go    whether a parent may adopt; pages of live metadata
+//	guard.go    whether a parent may adopt; unlabeled children; the API server's time; pages of live metadata
 //	confirm.go  plans again on live objects and keeps the deletes of both plans
-//	shared.go   live reads of parents, inputs and related objects, shared by the keys that delete together
+//	shared.go   live reads of parents, inputs, related objects and unlabeled children, which keys share for a moment
 package guard

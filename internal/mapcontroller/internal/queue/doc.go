@@ -9,6 +9,6 @@
 //	attempts.go  the state of a key between passes; the queue's rate limiter
 //	shares.go    how many workers a namespace may hold
 //	pace.go      when, and how much, a key may delete
-//	fair.go      keys that wait, in order, of one parent or of several that take turns
+//	fair.go      keys that wait: of one parent in order, of several parents first those of the one that has had least
 //	late.go      adds keys that no event adds
 package queue
