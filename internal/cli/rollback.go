@@ -14,6 +14,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	appsv1 "k8s.io/api/apps/v1"
@@ -134,8 +135,11 @@ var rollbackRights = []authorizationv1.ResourceAttributes{
 }
 
 // checkRights asks first: a rollback that may not go on would leave the workload scaled to 0.
-func (r *rollbackRun) checkRights(ctx context.Context) error {
+func (r *rollbackRun) checkRights(ctx context.Context, state *rollback.State) error {
 	rights := slices.Clone(rollbackRights)
+	if slices.ContainsFunc(state.Claims, func(c *rollback.Claim) bool { return len(c.Groups) > 0 }) {
+		rights = append(rights, authorizationv1.ResourceAttributes{Verb: "patch", Group: groupv1.GroupName, Resource: "volumegroupsnapshots"})
+	}
 	if r.workload != nil {
 		rights = append(rights, authorizationv1.ResourceAttributes{
 			Verb: "patch", Group: appsv1.GroupName, Resource: strings.ToLower(r.workload.Kind) + "s", Name: r.workload.Object.GetName(),
@@ -158,7 +162,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.checkRights(ctx); err != nil {
+	if err := r.checkRights(ctx, state); err != nil {
 		return err
 	}
 	step, err := rollback.Next(state)

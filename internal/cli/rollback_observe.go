@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -57,8 +58,15 @@ func (r *rollbackRun) observe(ctx context.Context) (*rollback.State, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s has no PVCs", s.Workload.Name())
 	}
+	groups, _, err := r.readGroups(ctx, r.namespace)
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range names {
 		c, err := r.readClaim(ctx, s, name, found.Items, claims.Items)
+		if err == nil {
+			err = r.addGroups(c, groups[r.namespace])
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -190,6 +198,19 @@ func (r *rollbackRun) readClaim(
 		return c, nil
 	}
 	return c, r.readManifest(ctx, c, p, claims)
+}
+
+// addGroups adds the group snapshots of a PVC, which are held and carried over like its snapshots.
+func (r *rollbackRun) addGroups(c *rollback.Claim, groups []client.Object) error {
+	if r.groupsDenied != nil && slices.ContainsFunc(c.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return snapshots.GroupMember(v) }) {
+		return fmt.Errorf("PersistentVolumeClaim %s is in group snapshots, which a rollback has to hold: %w", c.Name, r.groupsDenied)
+	}
+	for _, o := range groups {
+		if _, is := snapshots.ClaimsOf(o)[c.Name]; is {
+			c.Groups = append(c.Groups, o.(*groupv1.VolumeGroupSnapshot))
+		}
+	}
+	return nil
 }
 
 // choose chooses the snapshot that a PVC goes back to.

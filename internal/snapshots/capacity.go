@@ -159,7 +159,7 @@ func isOf(o client.Object, claim *corev1.PersistentVolumeClaim) bool {
 	case *snapshotv1.VolumeSnapshot:
 		return claimName(o) == claim.Name && o.GetLabels()[v1alpha1.LabelMapKey] == string(claim.UID)
 	case *groupv1.VolumeGroupSnapshot:
-		return isGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) && claimsOf(o)[claim.Name] == claim.UID
+		return isGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) && ClaimsOf(o)[claim.Name] == claim.UID
 	}
 	return false
 }

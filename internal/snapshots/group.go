@@ -95,7 +95,7 @@ func newGroup(s *v1alpha1.SnapshotSchedule, of *subject, class *string, slot tim
 func Complete(v *groupv1.VolumeGroupSnapshot, at metav1.Time) (all []client.Object) {
 	v.UID, v.CreationTimestamp, v.Finalizers = types.UID(v.Name), at, []string{boundFinalizer}
 	v.Status = &groupv1.VolumeGroupSnapshotStatus{ReadyToUse: new(true), CreationTime: &at}
-	for _, name := range slices.Sorted(maps.Keys(claimsOf(v))) {
+	for _, name := range slices.Sorted(maps.Keys(ClaimsOf(v))) {
 		m := &snapshotv1.VolumeSnapshot{}
 		m.Namespace, m.Name, m.CreationTimestamp = v.Namespace, v.Name+"/"+name, at
 		m.Labels = map[string]string{v1alpha1.LabelGroupSnapshot: v.Name}

@@ -367,7 +367,7 @@ func TestRecordsAreUntrusted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := group(time.Hour, "a", "a")
 			annotate(g, v1alpha1.AnnotationClaims, text)
-			if got := claimsOf(g.VolumeGroupSnapshot); len(got) > 0 {
+			if got := ClaimsOf(g.VolumeGroupSnapshot); len(got) > 0 {
 				t.Errorf("got %v", got)
 			}
 		})

@@ -64,7 +64,7 @@ func groupSeriesOf(seen mapcontroller.Observation) *groupSeries {
 
 // add adds a group snapshot with its labeled members. names are the PVCs that exist.
 func (g *groupSeries) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, names map[string]types.UID, restores map[string]bool) {
-	s, record := snapshotOfGroup(v), claimsOf(v)
+	s, record := snapshotOfGroup(v), ClaimsOf(v)
 	for _, m := range of {
 		s.Restoring = s.Restoring || restores[m.GetName()]
 		if until, held := HeldUntil(m); held && until.After(s.HeldUntil) {
@@ -151,7 +151,7 @@ func mayGo(v *groupv1.VolumeGroupSnapshot, readyDeadline time.Duration, now time
 // never counts.
 func claimsMember(ctx context.Context, live client.Reader, output, child client.Object) (bool, error) {
 	name := claimName(child)
-	uid, known := claimsOf(output)[name]
+	uid, known := ClaimsOf(output)[name]
 	if !known {
 		return true, nil
 	}

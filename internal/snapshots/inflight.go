@@ -104,7 +104,7 @@ func (f *inFlight) mayCreate(req mapcontroller.Request, create []mapcontroller.D
 
 // recordedClaims returns the names and UIDs of the PVCs that a snapshot with a map key is of.
 func recordedClaims(o client.Object, mapKey string) map[string]types.UID {
-	if record := claimsOf(o); record != nil {
+	if record := ClaimsOf(o); record != nil {
 		return record
 	}
 	return map[string]types.UID{claimName(o): types.UID(mapKey)}
@@ -278,7 +278,7 @@ func (f *inFlight) madeGroup(owner *v1alpha1.SnapshotSchedule, v *groupv1.Volume
 		return false
 	}
 	var of subject
-	for name, uid := range claimsOf(v) {
+	for name, uid := range ClaimsOf(v) {
 		if claim := f.claim(v.Namespace, name); claim != nil && claim.UID == uid {
 			of.claims, s.Volumes = append(of.claims, claim), append(s.Volumes, string(uid))
 		}

@@ -36,9 +36,9 @@ func isGroupKey(key string) bool {
 	return len(key) == groupKeyLength+2 && strings.HasPrefix(key, "g-") && groupKeyPattern.MatchString(key)
 }
 
-// claimsOf returns the record of a group snapshot: the PVCs that it was to be taken of, and
+// ClaimsOf returns the record of a group snapshot: the PVCs that it was to be taken of, and
 // their UIDs. A record that is missing or malformed has none.
-func claimsOf(o client.Object) map[string]types.UID {
+func ClaimsOf(o client.Object) map[string]types.UID {
 	text, ok := o.GetAnnotations()[v1alpha1.AnnotationClaims]
 	if _, isGroup := o.(*groupv1.VolumeGroupSnapshot); !isGroup || !ok || len(text) > maxRecord {
 		return nil
@@ -58,7 +58,7 @@ func claimsOf(o client.Object) map[string]types.UID {
 // sourcesOf implements Output.Sources.
 func sourcesOf(o client.Object) []string {
 	var uids []string
-	for _, uid := range claimsOf(o) {
+	for _, uid := range ClaimsOf(o) {
 		uids = append(uids, string(uid))
 	}
 	slices.Sort(uids)
@@ -66,7 +66,7 @@ func sourcesOf(o client.Object) []string {
 }
 
 // Claims returns the names and the UIDs of the PVCs that a VolumeGroupSnapshot was to be taken of.
-func Claims(v *groupv1.VolumeGroupSnapshot) map[string]types.UID { return claimsOf(v) }
+func Claims(v *groupv1.VolumeGroupSnapshot) map[string]types.UID { return ClaimsOf(v) }
 
 // IsMemberOf returns whether a VolumeSnapshot, labeled or not, is a member of a group snapshot.
 func IsMemberOf(o client.Object, v *groupv1.VolumeGroupSnapshot) bool {

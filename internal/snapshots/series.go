@@ -129,7 +129,7 @@ func claimName(o client.Object) string {
 // PVCs, of a desired one. If a user released it, the slot is covered all the same.
 func covers(desired, existing client.Object) bool {
 	return slotOf(existing).Equal(slotOf(desired)) && claimName(existing) == claimName(desired) &&
-		maps.Equal(claimsOf(existing), claimsOf(desired))
+		maps.Equal(ClaimsOf(existing), ClaimsOf(desired))
 }
 
 // slotOf returns the slot that a snapshot, or a group snapshot, was taken for; zero if it is

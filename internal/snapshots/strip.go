@@ -184,7 +184,7 @@ func stripGroup(o any) (any, error) {
 	if at := slotOf(v); at.IsZero() {
 		delete(v.Annotations, v1alpha1.AnnotationScheduledAt)
 	}
-	record := claimsOf(v)
+	record := ClaimsOf(v)
 	if delete(v.Annotations, v1alpha1.AnnotationClaims); len(record) > 0 && isGroupKey(v.Labels[v1alpha1.LabelMapKey]) {
 		text, _ := json.Marshal(record) // without what may be between its parts
 		v.Annotations[v1alpha1.AnnotationClaims] = string(text)

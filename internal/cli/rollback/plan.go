@@ -22,7 +22,7 @@ func Plan(s *State) []string {
 			continue
 		}
 		names = append(names, c.Name)
-		for _, v := range c.Snapshots {
+		for _, v := range c.backups() {
 			if c.holds(v) {
 				held++
 			}

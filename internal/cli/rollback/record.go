@@ -289,6 +289,3 @@ func cleaned(p *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {
 		Spec: *p.Spec.DeepCopy(),
 	}
 }
-
-// keyOf returns the map key of an object's labels.
-func keyOf(labels map[string]string) types.UID { return types.UID(labels[v1alpha1.LabelMapKey]) }

@@ -10,6 +10,7 @@
 //	record.go    the record on the restored volume, and which rollback it belongs to
 //	refuse.go    what stops a rollback
 //	steps.go     the ten steps
+//	series.go    whose backup a snapshot or a group snapshot is, and which of them a rollback holds
 //	build.go     the objects and patches of the steps
 //	plan.go      the steps and the result in words
 package rollback
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,8 +65,10 @@ type Claim struct {
 	// Schedule is the schedule that the safety snapshot belongs to; empty if none selects the PVC.
 	Schedule string
 
-	// Snapshots are those of the PVC, whatever schedule they belong to, and Target.
+	// Snapshots are those of the PVC, whatever schedule they belong to, and Target; Groups the group snapshots
+	// whose record names it.
 	Snapshots []*snapshotv1.VolumeSnapshot
+	Groups    []*groupv1.VolumeGroupSnapshot
 
 	found
 }

@@ -4,12 +4,15 @@
 package rollback
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,19 +54,22 @@ type cluster struct {
 	raised int32
 }
 
-// newCluster returns a cluster with a StatefulSet of replicas pods with a PVC each, which have two snapshots.
+// newCluster returns a cluster with a StatefulSet of replicas pods with a PVC each, which have two snapshots and a group
+// snapshot of all.
 func newCluster(tb rapid.TB, replicas int32, waits bool) *cluster {
 	s := &cluster{tb: tb, store: &store{objects: map[string]client.Object{}}, now: noon, began: noon, waits: waits, raised: replicas}
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}
 	set.Spec.Replicas = &replicas
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
 	s.create(set)
+	record := map[string]types.UID{}
 	for i := range replicas {
 		name := fmt.Sprintf("data-db-%d", i)
 		p := s.newPVC(name)
 		p.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "mock", "pv.kubernetes.io/bind-completed": "yes"}
 		s.create(p)
 		s.bind(p, s.newVolume(oldData))
+		record[name] = p.UID
 		for age, hold := range []string{"", "2026-11-22T00:00:00Z"} {
 			v := s.newSnapshot(fmt.Sprintf("%s-%d", name, age), name)
 			v.Labels = map[string]string{v1alpha1.LabelMapKey: string(p.UID), v1alpha1.LabelSchedule: "nightly"}
@@ -74,6 +80,12 @@ func newCluster(tb rapid.TB, replicas int32, waits bool) *cluster {
 			s.create(v)
 		}
 	}
+	group := &groupv1.VolumeGroupSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}
+	text, err := json.Marshal(record)
+	s.must(err)
+	group.Annotations = map[string]string{v1alpha1.AnnotationClaims: string(text)}
+	group.Status = &groupv1.VolumeGroupSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: &metav1.Time{Time: noon}}
+	s.create(group)
 	s.settle()
 	return s
 }
@@ -141,6 +153,10 @@ func (s *cluster) snapshots() []*snapshotv1.VolumeSnapshot {
 	return all[*snapshotv1.VolumeSnapshot](s.store)
 }
 
+func (s *cluster) groups() []*groupv1.VolumeGroupSnapshot {
+	return all[*groupv1.VolumeGroupSnapshot](s.store)
+}
+
 func (s *cluster) set() *appsv1.StatefulSet {
 	return all[*appsv1.StatefulSet](s.store)[0]
 }
@@ -153,6 +169,13 @@ func (s *cluster) tick() {
 	pvcs, volumes, alive := s.pvcs(), s.volumes(), map[string]bool{}
 	for _, p := range pvcs {
 		alive[string(p.UID)] = true
+	}
+	for _, v := range s.groups() {
+		for _, uid := range snapshots.ClaimsOf(v) {
+			if _, held := snapshots.HeldUntil(v); !held && !alive[string(uid)] {
+				s.must(client.IgnoreNotFound(s.delete(v)))
+			}
+		}
 	}
 	for _, v := range s.snapshots() {
 		_, held := snapshots.HeldUntil(v)
@@ -269,7 +292,7 @@ func (s *cluster) observe() *State {
 	}
 	all := s.snapshots()
 	for i := range 2 {
-		c := &Claim{Name: fmt.Sprintf("data-db-%d", i), Schedule: "nightly", WaitsForConsumer: s.waits}
+		c := &Claim{Name: fmt.Sprintf("data-db-%d", i), Schedule: "nightly", WaitsForConsumer: s.waits, Groups: s.groups()}
 		for _, v := range all {
 			if *v.Spec.Source.PersistentVolumeClaimName == c.Name {
 				c.Snapshots = append(c.Snapshots, v)
@@ -341,6 +364,9 @@ func (s *cluster) step(between func() bool) (done bool, err error) {
 
 // safe returns an error if something has no holder that no controller deletes.
 func (s *cluster) safe() error {
+	if len(s.groups()) == 0 {
+		return errors.New("the group snapshot is gone")
+	}
 	pvcs := s.pvcs()
 	for i := range 2 {
 		name := fmt.Sprintf("data-db-%d", i)
@@ -395,6 +421,13 @@ func (s *cluster) finished(want string) error {
 	for _, v := range volumes {
 		if v.Spec.ClaimRef.UID == "" {
 			return fmt.Errorf("%s is still reserved for %s", v.Name, v.Spec.ClaimRef.Name)
+		}
+	}
+	for _, v := range s.groups() {
+		for name, uid := range snapshots.ClaimsOf(v) {
+			if p := pvcs[name]; p == nil || p.UID != uid || len(v.Annotations) > 1 {
+				return fmt.Errorf("group snapshot %s has annotations %v, and %s is %+v", v.Name, v.Annotations, name, p)
+			}
 		}
 	}
 	safe := map[string]bool{}

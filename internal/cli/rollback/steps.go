@@ -13,7 +13,6 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,13 +49,13 @@ func beginUndo(s *State, c *Claim) (*Step, error) {
 // hold is step 1: no snapshot of the PVC is deleted while its series has no PVC.
 func hold(s *State, c *Claim) (*Step, error) {
 	var changes []Change
-	for _, v := range c.Snapshots {
+	for _, v := range c.backups() {
 		if end, held := snapshots.HeldUntil(v); !c.holds(v) || held && end.Sub(s.Now) > renewAt {
 			continue
 		}
-		before, again := v.Annotations[v1alpha1.AnnotationHoldBeforeRollback]
+		before, again := v.GetAnnotations()[v1alpha1.AnnotationHoldBeforeRollback]
 		if !again {
-			before = v.Annotations[v1alpha1.AnnotationHold]
+			before = v.GetAnnotations()[v1alpha1.AnnotationHold]
 		}
 		changes = append(changes, annotate(v, map[string]any{
 			v1alpha1.AnnotationHold: s.Now.Add(holdFor).UTC().Format(time.RFC3339), v1alpha1.AnnotationHoldBeforeRollback: before,
@@ -66,28 +65,6 @@ func hold(s *State, c *Claim) (*Step, error) {
 		return nil, nil
 	}
 	return did(1, changes, "Hold %s of PersistentVolumeClaim %s for %s", counted(len(changes)), c.Name, hours(holdFor)), nil
-}
-
-// holds returns whether a snapshot must stay: it is the target, or of a series whose PVC is deleted.
-func (c *Claim) holds(v *snapshotv1.VolumeSnapshot) bool {
-	series := c.keys()[keyOf(v.Labels)] && (!c.moved() || keyOf(v.Labels) != c.pvc.UID)
-	return v.DeletionTimestamp == nil && (series || !c.moved() && c.Target != nil && v.UID == c.Target.UID)
-}
-
-// keys returns the map keys of the series that are carried over.
-func (c *Claim) keys() map[types.UID]bool {
-	keys := map[types.UID]bool{}
-	if c.pvc != nil && c.old() {
-		keys[c.pvc.UID] = true
-	}
-	for _, r := range []*Record{c.record, c.base} {
-		if r != nil {
-			for _, key := range r.MapKeys {
-				keys[key] = true
-			}
-		}
-	}
-	return keys
 }
 
 // safety returns the snapshot of the data before the rollback; nil if there is none yet.
@@ -320,9 +297,13 @@ func completeClaim(_ *State, c *Claim) (*Step, error) {
 // carryOver is step 8.
 func carryOver(_ *State, c *Claim) (*Step, error) {
 	var changes []Change
-	for _, v := range c.Snapshots {
-		if key := keyOf(v.Labels); c.keys()[key] && key != c.pvc.UID && v.DeletionTimestamp == nil {
-			changes = append(changes, patch(v, map[string]any{"labels": map[string]any{v1alpha1.LabelMapKey: c.pvc.UID}}, nil))
+	for _, v := range c.backups() {
+		if key := c.keyIn(v); c.keys()[key] && key != c.pvc.UID && v.GetDeletionTimestamp() == nil {
+			change, err := c.carriedOver(v)
+			if err != nil {
+				return nil, err
+			}
+			changes = append(changes, change)
 		}
 	}
 	if changes == nil {
@@ -355,15 +336,16 @@ func dropRestored(s *State, c *Claim) (*Step, error) {
 }
 
 // unhold is the first half of step 9. Every series is carried over.
-func unhold(_ *State, c *Claim) (*Step, error) {
+func unhold(s *State, c *Claim) (*Step, error) {
 	var changes []Change
-	for _, v := range c.Snapshots {
-		before, marked := v.Annotations[v1alpha1.AnnotationHoldBeforeRollback]
-		if !marked || v.DeletionTimestamp != nil {
+	for _, v := range c.backups() {
+		before, marked := v.GetAnnotations()[v1alpha1.AnnotationHoldBeforeRollback]
+		if !marked || v.GetDeletionTimestamp() != nil {
 			continue
 		}
 		annotations := map[string]any{v1alpha1.AnnotationHoldBeforeRollback: nil}
-		if _, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationHold]); err == nil { // else somebody has set it meanwhile
+		// A longer hold was set by somebody else meanwhile, and so was one without an end.
+		if end, held := snapshots.HeldUntil(v); held && end.Sub(s.Now) <= holdFor {
 			annotations[v1alpha1.AnnotationHold] = nil
 			if before != "" {
 				annotations[v1alpha1.AnnotationHold] = before
