@@ -58,9 +58,13 @@ func (f *Factory) confirm(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if owner := metav1.GetControllerOf(s); owner != nil && owner.Kind == "ClusterSnapshotSchedule" {
+	origin, err := readOrigin(ctx, f.client, s)
+	if err != nil {
+		return err
+	}
+	if snapshots.IsChild(s, origin...) {
 		return fmt.Errorf("SnapshotSchedule %s is of ClusterSnapshotSchedule %s, whose template has to be confirmed: use --cluster %s",
-			s.Name, owner.Name, owner.Name)
+			s.Name, s.Name, s.Name)
 	}
 	confirmed := s.DeepCopy()
 	confirm(confirmed)

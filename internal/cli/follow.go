@@ -29,6 +29,8 @@ import (
 type Wait struct {
 	Enabled bool
 	Timeout time.Duration
+	// since is when the timeout began; now if it is not set.
+	since time.Time
 }
 
 // AddFlags adds --wait and --timeout.
@@ -117,7 +119,11 @@ func (f *Factory) explain(ctx context.Context, o client.Object, told told) error
 func (w *Wait) Follow(ctx context.Context, f *Factory, list client.ObjectList, to follower, opts ...client.ListOption) error {
 	bounded, cancel := context.WithCancel(ctx)
 	if w.Timeout > 0 {
-		bounded, cancel = context.WithTimeout(ctx, w.Timeout)
+		left := w.Timeout
+		if !w.since.IsZero() {
+			left -= f.Clock.Since(w.since)
+		}
+		bounded, cancel = context.WithTimeout(ctx, left)
 	}
 	defer cancel()
 	further := f.Clock.Now()

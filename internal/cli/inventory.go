@@ -380,8 +380,10 @@ func (s *series) groupName() string {
 	return strings.Join(names, "+")
 }
 
-// claimNamed returns a PVC of a group that exists.
+// claimNamed returns a PVC of a group that exists; nil if it is of none.
 func (s *series) claimNamed(name string) *corev1.PersistentVolumeClaim {
-	i := slices.IndexFunc(s.claims, func(c *corev1.PersistentVolumeClaim) bool { return c.Name == name })
-	return s.claims[i]
+	if i := slices.IndexFunc(s.claims, func(c *corev1.PersistentVolumeClaim) bool { return c.Name == name }); i >= 0 {
+		return s.claims[i]
+	}
+	return nil
 }

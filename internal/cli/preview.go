@@ -265,7 +265,7 @@ func printPreviews(w io.Writer, output *Output, all []*preview, now time.Time, w
 	for i, p := range all {
 		if output.Format == Names {
 			for _, d := range p.Deletes {
-				fmt.Fprintln(w, snapshotResource+"/"+d.Name)
+				fmt.Fprintln(w, d.resource+"/"+d.Name)
 			}
 			continue
 		}

@@ -87,6 +87,8 @@ type deletion struct {
 	PresentTime *metav1.Time `json:"presentTime,omitempty"`
 	// Sooner is set if the present spec would keep it longer.
 	Sooner bool `json:"sooner"`
+	// resource is that of the snapshot, or group snapshot.
+	resource string
 }
 
 const (
@@ -240,6 +242,9 @@ func previewSeries(v variants, present, future *snapshots.Judge, of *series, now
 	}}
 	for name, end := range after.ends {
 		d := deletion{Name: name, Claim: r.claim.Name, Time: *timeOf(end.at), Now: !end.at.After(now), Reason: end.reason, Sooner: true}
+		if d.resource = snapshotResource; of.isGroup() {
+			d.resource = groupResource
+		}
 		if otherwise, ok := before.ends[name]; ok {
 			d.PresentTime, d.Sooner = timeOf(otherwise.at), end.at.Before(otherwise.at)
 		}

@@ -18,6 +18,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -66,7 +69,7 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 			if wait.Mark.key != "" && wait.Until == "" {
 				return errors.New("--mark is for the snapshots that --wait waits for")
 			}
-			r := &request{Factory: f, told: told{}, namespace: f.namespace, until: wait.Until, mark: wait.Mark}
+			r := &request{Factory: f, told: told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.namespace, until: wait.Until, mark: wait.Mark}
 			var err error
 			switch {
 			case claim != "":
@@ -108,8 +111,9 @@ type request struct {
 	until string
 	// mark is set on the snapshots that are so in time, unmarked says where that failed.
 	mark requestMark
-	// groups is set while group snapshots are waited for.
+	// groups is set while group snapshots are waited for. members are the PVCs of those that were seen.
 	groups   bool
+	members  map[types.UID]sets.Set[string]
 	unmarked []error
 	told     told
 }
@@ -169,12 +173,17 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	r.selects = client.MatchingLabels{v1alpha1.LabelMapKey: string(claim.UID)}
 	var errs []error
+	keys := sets.New[string]()
 	for _, t := range r.targets {
+		keys.Insert(t.key)
 		errs = append(errs, r.request(ctx, t.schedule, name, []*target{t}))
 	}
-	return errors.Join(errs...)
+	ofKeys, err := labels.NewRequirement(v1alpha1.LabelMapKey, selection.In, sets.List(keys))
+	if err == nil {
+		r.selects = client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*ofKeys)}
+	}
+	return errors.Join(append(errs, err)...)
 }
 
 // find finds the targets of a request. refused is called with why a schedule takes no

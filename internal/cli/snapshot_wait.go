@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	apiwait "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -74,6 +76,7 @@ func (v *untilValue) Type() string { return "string" }
 // those of PVCs, and then those of groups.
 func (r *request) wait(ctx context.Context, wait *Wait) error {
 	var err error
+	wait.since = r.Clock.Now()
 	for _, kind := range [...]client.ObjectList{&snapshotv1.VolumeSnapshotList{}, &groupv1.VolumeGroupSnapshotList{}} {
 		_, r.groups = kind.(*groupv1.VolumeGroupSnapshotList)
 		if len(r.waiting()) > 0 && err == nil {
@@ -104,6 +107,9 @@ func (r *request) see(ctx context.Context, v client.Object, deleted bool) (furth
 			continue
 		}
 		state := t.stateOf(v, deleted, r.until)
+		if t.done && r.until == untilReady && r.lacks(ctx, v, t.claim.Name) {
+			t.done, state = false, v.GetName()+" is ready, and holds no data of it"
+		}
 		if state == "" || state == t.state {
 			continue
 		}
@@ -117,6 +123,28 @@ func (r *request) see(ctx context.Context, v client.Object, deleted bool) (furth
 		}
 	}
 	return further
+}
+
+// lacks returns whether a group snapshot that is ready has no member of a PVC: drivers were seen to return too few.
+// The members come with its status, but not in one write.
+func (r *request) lacks(ctx context.Context, v client.Object, claim string) bool {
+	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); !isGroup || r.members[v.GetUID()].Has(claim) {
+		return false
+	}
+	return apiwait.PollUntilContextTimeout(ctx, poll/5, 3*poll, true, func(ctx context.Context) (bool, error) {
+		all, of := &snapshotv1.VolumeSnapshotList{}, sets.New[string]()
+		if err := r.list(ctx, all, client.InNamespace(v.GetNamespace())); err != nil {
+			return false, err
+		}
+		for i := range all.Items {
+			m := &all.Items[i]
+			if slices.ContainsFunc(m.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == v.GetUID() }) {
+				of.Insert(sourceName(m))
+			}
+		}
+		r.members[v.GetUID()] = of
+		return of.Has(claim), nil
+	}) != nil
 }
 
 func (t *target) owns(v client.Object) bool {

@@ -90,7 +90,7 @@ func newTimelineCommand(f *Factory) *cobra.Command {
 			return nil
 		}),
 	}
-	cmd.Flags().StringVar(&claim, "pvc", "", "Draw this PVC only.")
+	cmd.Flags().StringVar(&claim, "pvc", "", "Draw this PVC, or its group, only.")
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	output.AddFlags(cmd, false, JSON, YAML)
 	return cmd
@@ -104,7 +104,7 @@ func timelineOf(s *v1alpha1.SnapshotSchedule, inv *inventory, claim string, now 
 		return nil, fmt.Errorf("the spec of schedule %s is invalid: %w", s.Name, err)
 	}
 	for of, d := range all {
-		if claim == "" || of.name() == claim {
+		if claim == "" || of.name() == claim || of.claimNamed(claim) != nil {
 			t.Rows = append(t.Rows, lineOf(of, of.state(judge), d, judge, now))
 		}
 	}

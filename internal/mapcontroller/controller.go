@@ -132,6 +132,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Client: writes, Clock: o.Clock, Kinds: kinds,
 		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Record: spec.Record,
 		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status,
+		Unseen:      func() bool { return len(ctl.optional.missing(false)) > 0 },
 		RecordsTime: spec.RecordsTime, ServerTime: ctl.guard.ServerTime, Unwritten: spec.Unwritten,
 	}
 	return ctl, nil

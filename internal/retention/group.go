@@ -104,6 +104,9 @@ func (g *GroupSeries) of(uid string) (one Series, index []int) {
 				continue
 			}
 			s := g.Whole.Snapshots[i]
+			if s.ReadyToUse { // an error of before
+				s.HasError, s.ErrorTime = false, time.Time{}
+			}
 			s.ReadyToUse = s.ReadyToUse && p.Ready
 			if p.HasError {
 				s.HasError, s.ErrorTime = true, p.ErrorTime

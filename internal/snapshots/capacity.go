@@ -155,11 +155,12 @@ func volumeOf(claim *corev1.PersistentVolumeClaim, c capacity, seen mapcontrolle
 
 // isOf returns whether a snapshot, or a group snapshot, is of a PVC.
 func isOf(o client.Object, claim *corev1.PersistentVolumeClaim) bool {
-	switch o.(type) {
+	switch v := o.(type) {
 	case *snapshotv1.VolumeSnapshot:
 		return claimName(o) == claim.Name && o.GetLabels()[v1alpha1.LabelMapKey] == string(claim.UID)
 	case *groupv1.VolumeGroupSnapshot:
-		return isGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) && ClaimsOf(o)[claim.Name] == claim.UID
+		imported := v.Spec.Source.VolumeGroupSnapshotContentName != nil
+		return !imported && isGroupKey(v.Labels[v1alpha1.LabelMapKey]) && ClaimsOf(v)[claim.Name] == claim.UID
 	}
 	return false
 }

@@ -289,3 +289,19 @@ func TestJudgeOfAFullVolume(t *testing.T) {
 		}
 	}
 }
+
+// Contract: LIMIT-3.
+func TestImportedGroupSnapshotsDoNotCountForTheVolume(t *testing.T) {
+	for name, of := range map[string]func(*groupv1.VolumeGroupSnapshot){
+		"taken":    func(*groupv1.VolumeGroupSnapshot) {},
+		"imported": func(v *groupv1.VolumeGroupSnapshot) { v.Spec.Source.VolumeGroupSnapshotContentName = new("content") },
+	} {
+		g := group(7*time.Hour, "a", "a")
+		of(g.VolumeGroupSnapshot)
+		seen := mapcontroller.Observation{Now: noon, MapKey: wholeKey, Outputs: []client.Object{g.VolumeGroupSnapshot}}
+		v := volumeOf(claim("a").member().PersistentVolumeClaim, capacity{perVolume: 1}, seen)
+		if want := name == "taken"; v.full() != want {
+			t.Errorf("%s: full is %v, want %v", name, v.full(), want)
+		}
+	}
+}

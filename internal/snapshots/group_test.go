@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -518,6 +519,26 @@ func TestKeysDecideAboutOneKindOnly(t *testing.T) {
 	for i, out := range kinds().Outputs {
 		if out.Adoptable(nil, single) == (i == 1) || out.Adoptable(nil, grouping) == (i == 0) {
 			t.Errorf("output %d adopts what has the key of another kind", i)
+		}
+	}
+}
+
+// The snapshot controller leaves a conflict in status.error of a healthy group snapshot. A member that loses its readiness for a
+// moment is spared as a single snapshot is, whatever the error of its group was.
+//
+// Contract: GRP-9.
+func TestAnOldErrorOfAGroupCostsNoMemberItsRecovery(t *testing.T) {
+	for name, erring := range map[string]bool{"without an error of the group": false, "with an old one": true} {
+		only := group(30*time.Hour, "a b", "a b").with(func(m []client.Object) { m[1].(*snapshotv1.VolumeSnapshot).Status.ReadyToUse = nil })
+		if erring {
+			must(t, json.Unmarshal([]byte(`{"error":{"time":"`+rfc3339(ago(29*time.Hour))+`","message":"the object has been modified"}}`), only.Status))
+		}
+		tc := groupCase{ // b has left the group, and its floor is in the older one
+			schedule: every("6h").grouped().ttl("1d"), claims: []claimBuilder{claim("a")}, others: []claimBuilder{claim("b")},
+			groups: []groupBuilder{group(time.Hour, "a", "a"), only},
+		}
+		if got := deletesOf(tc.decide(t)); slices.Contains(got, only.Name) {
+			t.Errorf("%s: deletes %v, the only one that holds b", name, got)
 		}
 	}
 }

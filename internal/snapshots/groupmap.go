@@ -174,13 +174,13 @@ func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *sub
 	status.RecoveryPoint = time.Time{}
 	for _, claim := range of.claims {
 		found, series := g.of(claim)
-		one := subject{claim: claim, key: of.key, group: of.group, anchor: of.anchor}
-		if claim.CreationTimestamp.After(one.anchor) { // it joined later
-			one.anchor = claim.CreationTimestamp.Time
+		since := of.anchor
+		if claim.CreationTimestamp.After(since) { // it joined later, and waits for the next slot of the group
+			since = claim.CreationTimestamp.Time
 		}
-		part := claimPart{name: claim.Name, recoveryPoint: recoveryPoint(series, one.anchor, now)}
+		part := claimPart{name: claim.Name, recoveryPoint: recoveryPoint(series, since, now)}
 		if skip(claim) == "" {
-			part.protection = p.protect(d, &one, from, series, now)
+			part.protection = p.protect(d, of, since, from, series, now)
 			status.RecoveryPoint = earliest(status.RecoveryPoint, part.recoveryPoint)
 		}
 		drills := drillsOf(found, series, now)

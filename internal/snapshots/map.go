@@ -75,7 +75,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}
-	status.protection = p.protect(&d, &of, from, series.Snapshots, seen.Now)
+	status.protection = p.protect(&d, &of, of.anchor, from, series.Snapshots, seen.Now)
 	p.addWords(&d, status, series.Snapshots, seen)
 	status.addDrills(drillsOf(seen.Outputs, series.Snapshots, seen.Now))
 	p.addTroubles(&d, status, refused, series.Snapshots, slots, decided.Take, seen.Now)
@@ -145,16 +145,16 @@ func (p *program) addTroubles(
 }
 
 // protect returns whether a PVC is protected, by the slots that it would have if the schedule were not
-// suspended, or by those of its template's spec while its own is another one.
+// suspended, or by those of its template's spec while its own is another one. Only those from a time on count.
 func (p *program) protect(
-	d *mapcontroller.Decision, of *subject, from origin, series []retention.Snapshot, now time.Time,
+	d *mapcontroller.Decision, of *subject, since time.Time, from origin, series []retention.Snapshot, now time.Time,
 ) protection {
 	spec := p.spec
 	if template := from.withheld(p.schedule); template != nil {
 		spec = template
 	}
 	covered := retention.LastReadySlot(series, now)
-	protected, until := protectionOf(spec.timeline(of), of.anchor, covered, spec.retention.ReadyDeadline, now)
+	protected, until := protectionOf(spec.timeline(of), since, covered, spec.retention.ReadyDeadline, now)
 	d.Next = earliest(d.Next, until)
 	return protected
 }

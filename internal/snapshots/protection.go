@@ -25,16 +25,16 @@ const (
 
 // protectionOf returns whether a PVC is protected, and until when that cannot change by time alone;
 // zero: for ever. covered is the newest slot that a ready snapshot covers, of this schedule or of an
-// earlier one: one that is older than the anchor covers no slot of the timeline.
-func protectionOf(line schedule.Timeline, anchor, covered time.Time, readyDeadline time.Duration, now time.Time) (protection, time.Time) {
-	if !covered.IsZero() && !covered.Before(anchor) {
+// earlier one: one that is older than since, from when the PVC is on the timeline, covers no slot of it.
+func protectionOf(line schedule.Timeline, since, covered time.Time, readyDeadline time.Duration, now time.Time) (protection, time.Time) {
+	if !covered.IsZero() && !covered.Before(since) {
 		next, _ := line.Next(covered)
 		if second, ok := line.Next(next); !ok || now.Before(second) {
 			return protectionCurrent, second
 		}
 		return protectionOld, time.Time{} // its first snapshot was ready: no slot waits for that any more
 	}
-	first, ok := line.Next(time.Time{})
+	first, ok := line.Next(since.Add(-1))
 	if until := first.Add(readyDeadline); ok && now.Before(until) {
 		return protectionPending, until
 	}

@@ -164,11 +164,18 @@ func kinds() mapcontroller.MapController {
 			Children:   &members,
 			Settles:    settles,
 		}},
-		Lingers:      func(parent client.Object) bool { return parent.(*v1alpha1.SnapshotSchedule).Spec.Group != nil },
+		Lingers:      hasGroups,
 		Finalizer:    v1alpha1.FinalizerRelease,
 		OwnsByLabels: Ownership.OwnsByLabels,
 		Foreign:      Ownership.Foreign,
 	}
+}
+
+// hasGroups returns whether a schedule takes group snapshots, or has any left.
+func hasGroups(parent client.Object) bool {
+	s := parent.(*v1alpha1.SnapshotSchedule)
+	left := s.Status.Outputs.VolumeGroupSnapshots
+	return s.Spec.Group != nil || left != nil && left.Total > 0
 }
 
 // Indexers returns the indexes of PVCs that the controller needs beyond the

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -47,7 +48,8 @@ func setStatusOf(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known
 }
 
 func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known mapcontroller.Summary) combined {
-	if known.Settled {
+	blind := known.Unseen && s.Spec.Group != nil // its group snapshots are not known
+	if known.Settled && !blind {
 		s.Status.ObservedGeneration = s.Generation
 	}
 	if !known.ServerTime.IsZero() {
@@ -69,10 +71,12 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	if known.Totals != nil {
 		s.Status.Outputs.VolumeSnapshots.Total = count(known.Totals[snapshotsTotal])
 		s.Status.Outputs.VolumeSnapshots.Ready = count(known.Totals[snapshotsReady])
-		s.Status.Outputs.VolumeGroupSnapshots = nil
-		if s.Spec.Group != nil || known.Totals[groupsTotal] > 0 {
-			s.Status.Outputs.VolumeGroupSnapshots = &v1alpha1.OutputCount{
-				Total: count(known.Totals[groupsTotal]), Ready: count(known.Totals[groupsReady]),
+		if !known.Unseen { // else there may be more than the last count, and not less because they cannot be read
+			s.Status.Outputs.VolumeGroupSnapshots = nil
+			if s.Spec.Group != nil || known.Totals[groupsTotal] > 0 {
+				s.Status.Outputs.VolumeGroupSnapshots = &v1alpha1.OutputCount{
+					Total: count(known.Totals[groupsTotal]), Ready: count(known.Totals[groupsReady]),
+				}
 			}
 		}
 	}
@@ -87,9 +91,18 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	s.Status.Inputs = &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{
 		Total: count(known.Totals[claimsTotal]), Skipped: count(sum.Skipped),
 	}}
+	sum.Spared = sum.Spared.unconfirmed(s, from)
+	setConditions(now, s, from, known.Totals[claimsTotal], known.Totals[snapshotsTotal]+known.Totals[groupsTotal], sum)
+	if blind && meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionProtected) != nil {
+		meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady).ObservedGeneration = s.Generation
+		return sum // its times, and whether it is protected, stay as they were
+	}
+	groups := count(known.Totals[detachedGroups])
+	if known.Unseen {
+		groups = ptr.Deref(s.Status.Detached, v1alpha1.Detached{}).VolumeGroupSnapshots
+	}
 	s.Status.Detached = &v1alpha1.Detached{
-		MapKeys: count(known.Totals[detachedKeys]), VolumeSnapshots: count(known.Totals[detachedSnapshots]),
-		VolumeGroupSnapshots: count(known.Totals[detachedGroups]),
+		MapKeys: count(known.Totals[detachedKeys]), VolumeSnapshots: count(known.Totals[detachedSnapshots]), VolumeGroupSnapshots: groups,
 	}
 	s.Status.LastSnapshotTime = timeOf(sum.LastSnapshot)
 	s.Status.OldestRecoveryPointTime = timeOf(sum.RecoveryPoint)
@@ -98,8 +111,6 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	if !s.Spec.Suspend {
 		s.Status.NextSnapshotTime = timeOf(sum.NextSlot)
 	}
-	sum.Spared = sum.Spared.unconfirmed(s, from)
-	setConditions(now, s, from, known.Totals[claimsTotal], known.Totals[snapshotsTotal]+known.Totals[groupsTotal], sum)
 	setProtected(now, s, sum.Protections)
 	return sum
 }

@@ -475,3 +475,35 @@ func TestSetStatusListsTheProblemOfTheSchedule(t *testing.T) {
 		t.Errorf("ready is %+v", s.Status.Conditions[0])
 	}
 }
+
+// Guardrails go by the counts, and users by the rest.
+//
+// Contract: STAT-12, GRP-12.
+func TestWhatCannotBeListedIsNotSaidToBeGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		schedule scheduleBuilder
+		settles  bool
+	}{
+		"with groups":                     {every("6h").grouped(), false},
+		"that had groups, and needs none": {every("6h"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, before := tc.schedule.SnapshotSchedule, &v1alpha1.OutputCount{Total: 3, Ready: 2}
+			s.Generation, s.Status.Outputs.VolumeGroupSnapshots = 2, before
+			s.Status.Detached = &v1alpha1.Detached{VolumeGroupSnapshots: 1}
+			set(noon, s, v1alpha1.ConditionProtected, metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent, "")
+			unseen := known(1, &keyStatus{Claim: "a", protection: protectionOld})
+			unseen.Unseen = true
+			setStatusOf(noon, s, origin{}, unseen)
+			if got := s.Status.Outputs.VolumeGroupSnapshots; got == nil || *got != *before || s.Status.Detached.VolumeGroupSnapshots != 1 {
+				t.Errorf("counts %+v, and detached %+v", got, s.Status.Detached)
+			}
+			if observed := s.Status.ObservedGeneration == 2; observed != tc.settles {
+				t.Errorf("observed: %t", observed)
+			}
+			if is := meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionProtected); is == tc.settles {
+				t.Errorf("protected: %t", is)
+			}
+		})
+	}
+}

@@ -65,6 +65,11 @@ var _ = Describe("confirm", func() {
 		env.createSnapshots(child, env.createClaim("logs"), time.Hour, 8)
 
 		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("use --cluster " + fleet.Name))
+		bare := child.DeepCopy()
+		bare.Labels, bare.OwnerReferences = nil, nil
+		put(child.CreationTimestamp.Time, bare)
+		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("use --cluster "+fleet.Name), "a tenant took off its owner")
+		put(child.CreationTimestamp.Time, child)
 		Expect(confirmation(child)).To(BeEmpty())
 
 		Expect(env.succeeds("confirm", "--cluster", fleet.Name)).To(Equal(env.namespace + ": 5 snapshots\n5 snapshots will be deleted at once\n" +

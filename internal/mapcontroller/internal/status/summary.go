@@ -14,6 +14,8 @@ import (
 type Summary struct {
 	// Missing names the kinds that are not installed.
 	Missing []string
+	// Unseen is set while optional kinds are missing: there may be outputs of them that nobody counts.
+	Unseen bool
 	// Invalid says why the spec cannot be compiled.
 	Invalid error
 	// Spec is that of the parent's Program; nil if Invalid is set.

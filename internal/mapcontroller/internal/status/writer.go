@@ -39,8 +39,10 @@ type Writer struct {
 	Interval, Timeout time.Duration
 	Kinds             *plan.Kinds
 	Aggregator        *Aggregator
-	// Missing returns the kinds that are not installed.
+	// Missing returns the kinds that are not installed. Unseen returns whether optional ones are missing, too; nil: there
+	// are none.
 	Missing func() []string
+	Unseen  func() bool
 	// RecordsTime returns whether the status is about to record a time on which other
 	// decisions depend. Nil: it never is. ServerTime reads the API server's clock.
 	RecordsTime func(now time.Time, parent client.Object) bool
@@ -158,6 +160,7 @@ func (w *Writer) summary(parent plan.Parent) *Summary {
 	if keys, decided := w.Aggregator.snapshot(parent.Object); decided && len(s.Missing) == 0 {
 		s = NewSummary(w.Kinds, keys...)
 	}
+	s.Unseen = w.Unseen != nil && w.Unseen()
 	s.Invalid = parent.Invalid
 	if parent.Program != nil {
 		s.Spec = parent.Program.Spec

@@ -1,0 +1,204 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
+)
+
+var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOnFailure, func() {
+	var env *environment
+	var s *v1alpha1.SnapshotSchedule
+	BeforeAll(func() {
+		options := envtest.CRDInstallOptions{Paths: suite.Must(repo.GroupSnapshotCRDFiles()), ErrorIfPathMissing: true}
+		suite.Must(envtest.InstallCRDs(server.Config, options))
+		DeferCleanup(func() { Expect(envtest.UninstallCRDs(server.Config, options)).To(Succeed()) })
+	})
+	BeforeEach(func() {
+		env = newEnvironment()
+		s = env.createSchedule("db", v1alpha1.SnapshotScheduleSpec{
+			Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}},
+			Group:    &v1alpha1.Group{}, SnapshotInterval: "7h", SnapshotTTL: "1d",
+		})
+	})
+	volume := func(c *corev1.PersistentVolumeClaim, name string) *corev1.PersistentVolume {
+		v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		v.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: c.Spec.Resources.Requests[corev1.ResourceStorage]}
+		v.Spec.AccessModes, v.Spec.StorageClassName = c.Spec.AccessModes, *c.Spec.StorageClassName
+		v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+		v.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "mock.csi", VolumeHandle: name}
+		v.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: c.Namespace, Name: c.Name, UID: c.UID}
+		return v
+	}
+	claims := func() []corev1.PersistentVolumeClaim {
+		all := &corev1.PersistentVolumeClaimList{}
+		Expect(api.List(ctx, all, client.InNamespace(env.namespace))).To(Succeed())
+		return all.Items
+	}
+	// drive does what binder, provisioner and snapshot controller do.
+	drive := func() {
+		for _, c := range claims() {
+			switch {
+			case c.DeletionTimestamp != nil:
+				_ = api.Patch(ctx, &c, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+				continue
+			case c.Status.Phase == corev1.ClaimBound:
+				continue
+			case c.Spec.VolumeName == "":
+				v := volume(&c, "pv-"+string(c.UID))
+				_ = api.Create(ctx, v)
+				_ = api.Patch(ctx, &c, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"volumeName":"`+v.Name+`"}}`)))
+			default:
+				v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: c.Spec.VolumeName}}
+				_ = api.Patch(ctx, v, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"claimRef":{"uid":"`+string(c.UID)+`"}}}`)))
+			}
+			fresh := &corev1.PersistentVolumeClaim{}
+			if api.Get(ctx, client.ObjectKeyFromObject(&c), fresh) == nil && fresh.Spec.VolumeName != "" {
+				fresh.Status.Phase = corev1.ClaimBound
+				_ = api.Status().Update(ctx, fresh)
+			}
+		}
+		all := &snapshotv1.VolumeSnapshotList{}
+		_ = api.List(ctx, all, client.InNamespace(env.namespace))
+		for _, v := range all.Items {
+			if v.Status == nil {
+				v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: ptr.To(metav1.Now())}
+				_ = api.Status().Update(ctx, &v)
+			}
+		}
+	}
+
+	// The PVCs are gone for a moment, and then have other UIDs.
+	//
+	// Contract: BACK-1.
+	It("rollback of the PVCs of a group keeps their group snapshots", func() {
+		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}, Provisioner: "mock.csi"}
+		Expect(api.Create(ctx, class)).To(Succeed())
+		DeferCleanup(func() { Expect(api.Delete(ctx, class)).To(Succeed()) })
+		// Suspended, so that preview takes no other one in the place of those that exist.
+		Expect(api.Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true,"retention":{"minVerified":1}}}`)))).To(Succeed())
+		var of []*corev1.PersistentVolumeClaim
+		for _, name := range []string{"data", "log"} {
+			c := builders.BoundClaim(env.namespace, name, env.namespace+"-"+name, map[string]string{"app": "db"})
+			c.Spec.StorageClassName = &class.Name
+			put(ago(61*24*time.Hour), c)
+			Expect(api.Create(ctx, volume(c, c.Spec.VolumeName))).To(Succeed())
+			of = append(of, c)
+		}
+		older, verified, newest := putGroup(s, ago(50*time.Hour), of...), putGroup(s, ago(30*time.Hour), of...), putGroup(s, ago(26*time.Hour), of...)
+		for _, c := range of {
+			m := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: verified.Name + "-" + c.Name}}
+			Expect(api.Patch(ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha1.AnnotationVerifiedAt+`":"`+ago(time.Hour).Format(time.RFC3339)+`"}}}`)))).To(Succeed())
+		}
+		Expect(env.preview("db").deletedNow()).To(ConsistOf(older.Name), "the floor keeps the newest, and minVerified the verified one")
+
+		ended := env.start("rollback", "--pvc", "data,log", "--to", ago(49*time.Hour).Format(time.RFC3339), "--yes", "--timeout", "60s")
+		var lost []string
+		var r result
+		Eventually(func() bool {
+			gone := true
+			for _, c := range claims() {
+				gone = gone && c.Name != "data" && c.Name != "log"
+			}
+			if gone { // between (6) and (7)
+				lost = append(lost, env.preview("db").deletedNow()...)
+			}
+			drive()
+			select {
+			case r = <-ended:
+				return true
+			default:
+				return false
+			}
+		}, "90s", "20ms").Should(BeTrue())
+		Expect(r.code).To(BeZero(), r.errOut)
+
+		uids := map[string]types.UID{}
+		for _, c := range claims() {
+			uids[c.Name] = c.UID
+		}
+		Expect(uids["data"]).NotTo(Equal(of[0].UID))
+		record := map[string]types.UID{}
+		Expect(json.Unmarshal([]byte(get(newest).Annotations[v1alpha1.AnnotationClaims]), &record)).To(Succeed())
+		var failures []string
+		if len(lost) > 0 {
+			failures = append(failures, fmt.Sprintf("while the PVCs are gone, the operator would delete %v: (1) holds no group snapshot", lost))
+		}
+		if after := env.preview("db").deletedNow(); slices.Contains(after, verified.Name) {
+			failures = append(failures, fmt.Sprintf("after the rollback, the operator deletes %v, with the verified one, which minVerified kept", after))
+		}
+		if !maps.Equal(record, uids) {
+			failures = append(failures, fmt.Sprintf("claims of the newest are %v, want %v", record, uids))
+		}
+		Expect(failures).To(BeEmpty())
+	})
+
+	It("snapshot --pvc --wait ends when the group snapshot of the PVC is ready", func() {
+		data, log := env.createClaim("data", "app", "db"), env.createClaim("log", "app", "db")
+		ended := env.start("snapshot", "--pvc", "data", "--wait", "--timeout", "8s")
+		Eventually(func() time.Time { return requestedAt(s) }, "5s").ShouldNot(BeZero())
+		v := putGroup(s, requestedAt(s), data, log)
+		r := await(ended)
+		Expect(r.code).To(BeZero(), v.Name+" is ready: "+r.out+r.errOut)
+	})
+
+	It("snapshot --wait --timeout waits so long, also for schedules of both kinds", func() {
+		env.createClaim("data", "app", "db")
+		single := env.createClaim("single", "app", "web")
+		spec := hourly
+		spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": "web"}
+		web := env.createSchedule("web", spec)
+		for _, o := range []*v1alpha1.SnapshotSchedule{s, web} {
+			Expect(api.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"backup":"gold"}}}`)))).To(Succeed())
+		}
+		began := time.Now()
+		ended := env.start("snapshot", "-l", "backup=gold", "--wait=cut", "--timeout", "6s")
+		Eventually(func() time.Time { return requestedAt(web) }, "5s").ShouldNot(BeZero())
+		Eventually(func() time.Duration { return time.Since(began) }, "5s").Should(BeNumerically(">", 4*time.Second), "the storage takes its time")
+		report(take(web, single, requestedAt(web)), isReady)
+		Expect(await(ended).code).To(Equal(3))
+		Expect(time.Since(began)).To(BeNumerically("<", 8*time.Second), "the application holds its lock meanwhile")
+	})
+
+	// Drivers were seen to return too few members.
+	It("snapshot --wait does not say that a PVC is ready that its group snapshot lacks", func() {
+		data, log := env.createClaim("data", "app", "db"), env.createClaim("log", "app", "db")
+		ended := env.start("snapshot", "db", "--wait", "--timeout", "6s")
+		Eventually(func() time.Time { return requestedAt(s) }, "5s").ShouldNot(BeZero())
+		v := putGroup(s, requestedAt(s), data)
+		record := suite.Must(json.Marshal(map[string]types.UID{"data": data.UID, "log": log.UID}))
+		patch := suite.Must(json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{v1alpha1.AnnotationClaims: string(record)}}}))
+		Expect(api.Patch(ctx, v, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+		r := await(ended)
+		Expect(r.code).NotTo(BeZero(), "the driver left log out: "+r.out+r.errOut)
+	})
+
+	It("timeline --pvc shows the group of a PVC", func() {
+		data, log := env.createClaim("data", "app", "db"), env.createClaim("log", "app", "db")
+		putGroup(s, ago(5*time.Hour), data, log)
+		r := env.run("timeline", "db", "--pvc", "data")
+		Expect(r.code).To(BeZero(), r.errOut)
+	})
+})
