@@ -37,7 +37,7 @@ const (
 
 // Result is what became of a run.
 type Result struct {
-	Trace plan.Trace
+	Trace []plan.Point
 	End   judge.EndState
 	// Missed is set if the run did not reach the point of its fault.
 	Missed bool
@@ -114,7 +114,7 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		return err
 	}
 	r.wire = wire.New(wire.Options{
-		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Fault: r.plan.Fault,
+		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Plan: r.plan,
 		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
 	r.run.World = &r.wire.World

@@ -77,7 +77,7 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 	if l.alive.Err() != nil {
 		return nil, httpapi.ErrDown
 	}
-	f := l.wire.begin(q)
+	action := l.wire.begin(q)
 	defer l.wire.end(q)
 	// Requests end with the operator's context, or with the operator.
 	ctx, cancel := context.WithCancel(r.Context())
@@ -87,7 +87,7 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer cancel()
 	defer stop()
-	resp, err := l.answer(ctx, r, q, f)
+	resp, err := l.answer(ctx, r, q, action)
 	if err != nil {
 		return nil, err
 	}
@@ -113,21 +113,16 @@ func (l *Link) answered(q *request, code int, body head) {
 	}
 }
 
-// answer returns the response to a request, with its fault if there is one.
-func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.Fault) (*http.Response, error) {
-	if f == nil {
-		return l.forward(ctx, r, q)
+// answer returns the response to a request, unless the plan has the operator crash before or after it.
+func (l *Link) answer(ctx context.Context, r *http.Request, q *request, action plan.Action) (*http.Response, error) {
+	if action != plan.CrashBefore {
+		resp, err := l.forward(ctx, r, q)
+		if action != plan.CrashAfter {
+			return resp, err
+		}
 	}
-	switch f.Action {
-	case plan.CrashBefore:
-		l.wire.options.Crash(l)
-		return nil, httpapi.ErrDown
-	case plan.CrashAfter:
-		_, _ = l.forward(ctx, r, q)
-		l.wire.options.Crash(l)
-		return nil, httpapi.ErrDown
-	}
-	panic("no such action at a request: " + f.Action)
+	l.wire.options.Crash(l)
+	return nil, httpapi.ErrDown
 }
 
 // forward sends a request to the API server, unless something is always done to it.

@@ -28,8 +28,8 @@ type Options struct {
 	Namespaced bool
 	// Fleet is set if faults are injected at the run's ClusterSnapshotSchedule and its namespace.
 	Fleet bool
-	// Fault is injected once, if it is not nil.
-	Fault *plan.Fault
+	// Plan has the action that is injected once.
+	Plan plan.Plan
 	// Nicknames are names of objects that are the same in every run.
 	Nicknames map[string]string
 	// Always is called before each request; the action that it returns is injected every time.
@@ -53,7 +53,7 @@ type Wire struct {
 
 	mu    sync.Mutex
 	names names
-	// reached is set once the point of the fault was.
+	// reached is set once the point of the plan was.
 	reached      bool
 	inFlight     int
 	lastActivity time.Time
@@ -75,7 +75,7 @@ func New(o Options) *Wire {
 }
 
 // Trace returns the points that the run has passed.
-func (w *Wire) Trace() (trace plan.Trace) {
+func (w *Wire) Trace() (trace []plan.Point) {
 	for _, s := range w.Sent() {
 		if !s.neighbor {
 			trace = append(trace, s.Point)
@@ -91,11 +91,11 @@ func (w *Wire) Sent() []Sent {
 	return slices.Clone(w.sent)
 }
 
-// Missed returns whether the run did not reach the point of its fault.
+// Missed returns whether the run did not reach the point of its plan.
 func (w *Wire) Missed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.options.Fault != nil && !w.reached
+	return w.options.Plan.Action != "" && !w.reached
 }
 
 // Quiet returns how long the operators have sent no request and received no event; zero while they fill their caches.
@@ -114,8 +114,8 @@ func (w *Wire) needs(resource string) bool {
 	return (resource != snapshotClasses || !w.options.Namespaced) && (w.options.Fleet || !slices.Contains(fleets, resource))
 }
 
-// begin names a request, and returns the fault to inject.
-func (w *Wire) begin(q *request) *plan.Fault {
+// begin names a request, and returns the action of the plan at it.
+func (w *Wire) begin(q *request) plan.Action {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	q.neighbor = q.Namespace != "" && q.Namespace != w.options.Namespace || !w.options.Fleet && q.isFleets()
@@ -126,11 +126,11 @@ func (w *Wire) begin(q *request) *plan.Fault {
 		w.inFlight++
 		w.lastActivity = time.Now()
 	}
-	if f := w.options.Fault; f != nil && f.At == q.point {
-		w.reached = true
-		return f
+	if w.options.Plan.At != q.point {
+		return ""
 	}
-	return nil
+	w.reached = true
+	return w.options.Plan.Action
 }
 
 func (w *Wire) end(q *request) {

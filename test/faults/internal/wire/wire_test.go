@@ -56,10 +56,10 @@ type network struct {
 	judged  []string
 }
 
-func newNetwork(fault *plan.Fault) *network {
+func newNetwork(p plan.Plan) *network {
 	n := &network{server: &server{events: make(chan string, 8)}}
 	w := New(Options{
-		Namespace: "here", Fault: fault,
+		Namespace: "here", Plan: p,
 		Crash: func(l *Link) { n.crashes++; l.Cut() },
 		Judge: func(_ context.Context, _ *Link, a judge.Attempt) func(int) {
 			n.judged = append(n.judged, a.Verb)
@@ -91,10 +91,7 @@ func TestAnOperatorDiesBeforeOrAfterACommit(t *testing.T) {
 		"": {200, 1, 0}, plan.CrashBefore: {0, 0, 1}, plan.CrashAfter: {0, 1, 1},
 	} {
 		t.Run(string(action), func(t *testing.T) {
-			n := newNetwork(&plan.Fault{At: atDelete, Action: action})
-			if action == "" {
-				n = newNetwork(nil)
-			}
+			n := newNetwork(plan.Plan{At: atDelete, Action: action})
 			code, _ := n.do(http.MethodDelete, snapshots+"/a")
 			if code != want.code || len(n.server.requests) != want.committed || n.crashes != want.crashes {
 				t.Errorf("%d, %q, %d crashes", code, n.server.requests, n.crashes)
@@ -110,7 +107,7 @@ func TestAnOperatorDiesBeforeOrAfterACommit(t *testing.T) {
 }
 
 func TestKnowsWhatWasReadLive(t *testing.T) {
-	n := newNetwork(nil)
+	n := newNetwork(plan.Plan{})
 	began := time.Now().Add(-time.Second)
 	n.do(http.MethodGet, base+"/volumesnapshots?limit=500") // fills a cache
 	if n.HasRead("volumesnapshots", "a", began) {
@@ -124,7 +121,7 @@ func TestKnowsWhatWasReadLive(t *testing.T) {
 
 func TestEventsAreActivityUntilTheOperatorDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(nil)
+		n := newNetwork(plan.Plan{})
 		for _, resource := range cached {
 			n.synced[resource] = true
 		}
@@ -167,7 +164,7 @@ func TestPointsHaveLogicalNames(t *testing.T) {
 		{"PATCH", status, "", "{}", "patch.snapshotschedules/status.nightly.1"},
 		{"GET", base + "/volumesnapshots?limit=500", "", "", "list.volumesnapshots.all.1"},
 		{"GET", base + "/volumesnapshots?watch=true", "", "", "watch.volumesnapshots.all.1"},
-		{"GET", base + "/volumesnapshots", metadata, "", "live-list.volumesnapshots.all.1"},
+		{"GET", base + "/volumesnapshots", metadata, "", "list.volumesnapshots.all.2"},
 		{"GET", "/apis/snapshot.storage.k8s.io/v1", "", "", "get.path./apis/snapshot.storage.k8s.io/v1.1"},
 		{"POST", "/apis/events.k8s.io/v1/namespaces/here/events", "",
 			`{"metadata":{"name":"nightly.18a3f"},"reason":"CreateFailed"}`, "create.events.CreateFailed.1"},
