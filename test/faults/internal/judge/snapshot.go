@@ -50,10 +50,9 @@ func (j *AtWrite) create(st *State, a Attempt) {
 		j.fail("S1", "VolumeSnapshot %s was created without a schedule or a slot", a.Name)
 		return
 	}
+	j.judgeLimits(st, v, of, a)
 	for _, c := range []struct{ clause, why string }{
 		{"S4", j.takenTwice(st, of)}, {"Slot", j.noSlot(st, of)}, {"Slot", j.blocked(st, of, a)},
-		{"FLIGHT-1", j.overInFlight(st, v, a)}, {"LIMIT-2", j.overPending(st, v, a)},
-		{"LIMIT-3", j.overPlaces(st, of, a)}, {"LIMIT-4", j.tooSoon(st, of, a)},
 	} {
 		if c.why != "" {
 			j.fail(c.clause, "VolumeSnapshot %s was created %s", a.Name, c.why)

@@ -32,8 +32,6 @@ package simulation
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -155,41 +153,22 @@ func (w *world) moments(since time.Time) (all []judge.Moment) {
 
 // states returns the objects of a kind as they have been since a time, the latest first.
 func (w *world) states(k kube.Kind, since time.Time) (all [][]client.Object) {
-	for at, objects := range w.past(k) {
-		if at < len(w.log) && w.log[at].At.Before(since) {
+	held := w.server.List(k)
+	all = append(all, held)
+	for _, c := range slices.Backward(w.log) {
+		if c.At.Before(since) {
 			break
 		}
-		all = append(all, objects)
+		if c.Kind != k {
+			continue
+		}
+		held = slices.DeleteFunc(slices.Clone(held), func(o client.Object) bool { return o == c.After })
+		if c.Before != nil {
+			held = append(held, c.Before)
+		}
+		all = append(all, held)
 	}
 	return all
-}
-
-// past returns the objects of a kind as they are, and as they were before each of their changes, the latest first, with the number of
-// changes of any kind until then.
-func (w *world) past(k kube.Kind) iter.Seq2[int, []client.Object] {
-	return func(yield func(int, []client.Object) bool) {
-		held := map[types.UID]client.Object{}
-		for _, o := range w.server.List(k) {
-			held[o.GetUID()] = o
-		}
-		if !yield(len(w.log), slices.Collect(maps.Values(held))) {
-			return
-		}
-		for at, c := range slices.Backward(w.log) {
-			if c.Kind != k {
-				continue
-			}
-			if c.After != nil {
-				delete(held, c.After.GetUID())
-			}
-			if c.Before != nil {
-				held[c.Before.GetUID()] = c.Before
-			}
-			if !yield(at, slices.Collect(maps.Values(held))) {
-				return
-			}
-		}
-	}
 }
 
 // objects returns all schedules, PVCs and snapshots.
