@@ -112,7 +112,9 @@ func selected(class plan.Class, workload string, all []plan.Plan) []plan.Plan {
 	if !testing.Short() {
 		return all
 	}
-	hash := func(p plan.Plan) uint32 { return crc32.ChecksumIEEE(fmt.Appendf(nil, "%s:%s:%s", class, workload, p.Name)) }
+	hash := func(p plan.Plan) uint32 {
+		return crc32.ChecksumIEEE(fmt.Appendf(nil, "%s:%s:%s", class, workload, p.Name))
+	}
 	slices.SortStableFunc(all, func(a, b plan.Plan) int { return cmp.Compare(hash(a), hash(b)) })
 	return all[:min(len(all), share)]
 }
