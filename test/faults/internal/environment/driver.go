@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// finalizer is the one that the snapshot controller sets on snapshots.
-const finalizer = "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"
+// Finalizer is the one that the snapshot controller sets on snapshots.
+const Finalizer = "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"
 
 // Driver simulates the snapshot controller and the CSI driver: it makes snapshots ready, and removes its finalizer from those being
 // deleted.
@@ -86,7 +86,7 @@ func (d *Driver) start(ctx context.Context) {
 }
 
 func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot, b Behavior) error {
-	protected := controllerutil.ContainsFinalizer(v, finalizer)
+	protected := controllerutil.ContainsFinalizer(v, Finalizer)
 	switch {
 	case v.DeletionTimestamp != nil:
 		if !protected {
@@ -104,7 +104,7 @@ func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot, b 
 	}
 	d.done[v.UID] = true
 	if b.Protects && !protected {
-		if err := d.run.Client.Patch(ctx, v.DeepCopy(), mergePatch(`{"metadata":{"finalizers":[%q]}}`, finalizer)); err != nil {
+		if err := d.run.Client.Patch(ctx, v.DeepCopy(), mergePatch(`{"metadata":{"finalizers":[%q]}}`, Finalizer)); err != nil {
 			return err
 		}
 	}

@@ -115,7 +115,7 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 	}
 	r.wire = wire.New(wire.Options{
 		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Plan: r.plan,
-		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
+		Nicknames: r.run.Nicknames, Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
 	r.run.World = &r.wire.World
 	r.judge = judge.NewAtWrite(r.server.Client, namespace, func() bool { return false })
@@ -177,7 +177,7 @@ func (r *Run) untilEnd(ctx context.Context) (late, err error) {
 			r.start()
 		case <-deadline.C:
 			return fmt.Errorf("not finished after %s: %w", timeout, r.unfinished()), nil
-		case <-r.run.Told():
+		case <-r.run.Changed:
 		case <-tick.C:
 		}
 		if err := r.advance(ctx); err != nil {
