@@ -4,6 +4,7 @@
 package judge
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func (s *scene) objects() []client.Object {
 // found returns the violations of the write of a scene.
 func (s *scene) found(t *testing.T) []string {
 	c := fake.NewClientBuilder().WithScheme(cluster.Scheme).WithObjects(s.objects()...).Build()
-	s.judge.Live = c
+	s.judge.Objects = func(ctx context.Context) ([]client.Object, error) { return Read(ctx, c, namespace) }
 	if s.first != nil {
 		answered := s.judge.Write(t.Context(), *s.first)
 		if err := c.Delete(t.Context(), s.old); err != nil {

@@ -118,7 +118,8 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		Nicknames: r.run.Nicknames, Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
 	r.run.World = &r.wire.World
-	r.judge = judge.NewAtWrite(r.server.Client, namespace, func() bool { return false })
+	objects := func(ctx context.Context) ([]client.Object, error) { return judge.Read(ctx, r.server.Client, namespace) }
+	r.judge = judge.NewAtWrite(objects, namespace, func() bool { return false })
 	r.judge.Limits = r.workload.Limits
 	r.judge.Moments = r.moments
 	r.remember()

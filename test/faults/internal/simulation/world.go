@@ -31,6 +31,7 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -89,7 +90,7 @@ func newWorld(start time.Time, seed uint64, statusInterval time.Duration) *world
 		return types.UID(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x",
 			uids.Uint32(), uids.Uint32()&0xffff, uids.Uint32()&0xfff, uids.Uint32()&0xfff, uids.Uint64()&0xffffffffffff))
 	}}
-	w.judge = judge.NewAtWrite(kube.Reader{Server: w.server}, kube.Namespace, w.clocksDiffer)
+	w.judge = judge.NewAtWrite(func(context.Context) ([]client.Object, error) { return w.objects(), nil }, kube.Namespace, w.clocksDiffer)
 	w.judge.Moments = w.moments
 	return w
 }

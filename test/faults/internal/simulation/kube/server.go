@@ -5,15 +5,13 @@
 // SnapshotSchedule depends on, in one namespace: resourceVersions, UIDs, generations, preconditions, finalizers, status subresources and
 // garbage collection. Stored objects are immutable: every write stores a new one. rules_test.go compares it with a real API server.
 //
-//	server.go    its kinds, its store, and a client.Reader of it
+//	server.go    its kinds and its store
 //	write.go     creates, updates and patches; deletes and the garbage collector
 //	request.go   requests over HTTP
 package kube
 
 import (
-	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,9 +20,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -104,35 +100,6 @@ func (s *Server) commit(k Kind, before, after client.Object) {
 	}
 }
 
-// Reader reads a server as clients do, without options. What it returns must not be changed.
-type Reader struct{ *Server }
-
-// Get implements client.Reader. Objects of kinds that are not stored are not found.
-func (r Reader) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	k, err := KindOf(o)
-	if err != nil {
-		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
-	}
-	stored, err := r.Server.Get(k, key.Name)
-	if err == nil {
-		reflect.ValueOf(o).Elem().Set(reflect.ValueOf(stored).Elem())
-	}
-	return err
-}
-
-// List implements client.Reader.
-func (r Reader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	k, err := KindOf(list)
-	if err != nil {
-		return err
-	}
-	items := make([]runtime.Object, len(r.objects[k]))
-	for i, o := range r.objects[k] {
-		items[i] = o
-	}
-	return meta.SetList(list, items)
-}
-
 // Kind is one of the kinds that the server stores.
 type Kind int
 
@@ -172,19 +139,15 @@ func (k Kind) newObject() client.Object {
 	return o.(client.Object)
 }
 
-// KindOf returns the kind of an object, or of the items of a list.
-func KindOf(o runtime.Object) (Kind, error) {
+// KindOf returns the kind of an object. It panics if the kind is not stored.
+func KindOf(o client.Object) Kind {
 	gvk, err := apiutil.GVKForObject(o, cluster.Scheme)
-	if err != nil {
-		return 0, err
+	must(err)
+	at := slices.Index(gvks[:], gvk)
+	if at < 0 {
+		panic(fmt.Sprintf("a %s is not stored", gvk.Kind))
 	}
-	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	for k, stored := range gvks {
-		if stored == gvk {
-			return Kind(k), nil
-		}
-	}
-	return 0, fmt.Errorf("a %s is not stored", gvk.Kind)
+	return Kind(at)
 }
 
 func clone(o client.Object) client.Object { return o.DeepCopyObject().(client.Object) }

@@ -27,10 +27,7 @@ import (
 // Create stores a copy of an object, and returns the stored object. It validates metadata only: users of the simulation write specs that
 // the CRDs admit.
 func (s *Server) Create(o client.Object) (client.Object, error) {
-	k, err := KindOf(o)
-	if err != nil {
-		return nil, err
-	}
+	k := KindOf(o)
 	if o.GetResourceVersion() != "" {
 		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
