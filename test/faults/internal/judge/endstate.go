@@ -165,10 +165,10 @@ func (st *State) describe(v *snapshotv1.VolumeSnapshot) []string {
 func (st *State) slotName(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule, at time.Time) string {
 	spec, err := ReadSpec(&s.Spec)
 	claim := st.claimOf(v)
-	if err != nil || claim == nil || spec.interval == 0 || spec.jitter > 0 {
+	if err != nil || claim == nil || spec.interval == 0 {
 		return "a slot"
 	}
-	since := at.Sub(Anchor(s, claim))
+	since := at.Sub(Anchor(s, claim)) - spec.offset(string(claim.UID))
 	if since < 0 || since%spec.interval != 0 {
 		return "a requested slot"
 	}
@@ -374,7 +374,7 @@ func Unready(st *State, since time.Time) (names []string) {
 	return names
 }
 
-// latestDue returns the latest slot that is due, for every jitter offset; zero if none is.
+// latestDue returns the latest slot that is due; zero if none is.
 func (e *series) latestDue() (slot time.Time) {
 	if e.claim == nil {
 		return slot
@@ -383,9 +383,7 @@ func (e *series) latestDue() (slot time.Time) {
 		slot = at
 	}
 	if !e.suspend {
-		if tick, ok := e.latestSlot(Anchor(e.schedule, e.claim), e.now); ok {
-			slot = later(slot, tick)
-		}
+		slot = later(slot, e.latestSlot(time.Time{}, e.now))
 	}
 	return slot
 }

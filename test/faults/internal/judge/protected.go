@@ -18,7 +18,7 @@ const protectionLag = time.Minute
 
 // protectedErrors returns how condition Protected of a schedule with a valid spec contradicts the snapshots.
 func (st *State) protectedErrors(s *v1alpha1.SnapshotSchedule, now time.Time) []string {
-	want := append(st.protectedReasons(s, now), st.protectedReasons(s, now.Add(-protectionLag))...)
+	want := []string{st.protectedReason(s, now), st.protectedReason(s, now.Add(-protectionLag))}
 	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionProtected)
 	if c != nil && slices.Contains(want, c.Reason) {
 		return nil
@@ -26,66 +26,39 @@ func (st *State) protectedErrors(s *v1alpha1.SnapshotSchedule, now time.Time) []
 	return []string{fmt.Sprintf("%s: condition Protected is %+v, want one of %q", s.Name, c, want)}
 }
 
-// protectedReasons returns the reasons that condition Protected of a schedule with a valid spec may have, one for each jitter offset that
-// its PVCs may have.
-func (st *State) protectedReasons(s *v1alpha1.SnapshotSchedule, now time.Time) (reasons []string) {
-	var all []protection
+// protectedReason returns the reason that condition Protected of a schedule with a valid spec has.
+func (st *State) protectedReason(s *v1alpha1.SnapshotSchedule, now time.Time) string {
+	var reasons []string // of each PVC
 	for _, e := range st.allSeries(s, now) {
 		if e.takes() {
-			all = append(all, e.protection())
+			reasons = append(reasons, e.protectedReason())
 		}
 	}
-	some := func(is func(protection) bool) bool { return slices.ContainsFunc(all, is) }
-	mustBeOld := some(func(p protection) bool { return p.old && !p.current && !p.pending })
-	mustBeCurrent := some(func(p protection) bool { return p.current && !p.old && !p.pending })
-	for _, c := range []struct {
-		may    bool
-		reason string
-	}{
-		{some(func(p protection) bool { return p.old }), v1alpha1.ReasonRecoveryPointsOld},
-		{some(func(p protection) bool { return p.current }) && !mustBeOld, v1alpha1.ReasonRecoveryPointsCurrent},
-		{some(func(p protection) bool { return p.pending }) && !mustBeOld && !mustBeCurrent, v1alpha1.ReasonFirstSnapshotsPending},
-		{len(all) == 0, v1alpha1.ReasonNoMatchingClaims},
+	for _, reason := range []string{
+		v1alpha1.ReasonRecoveryPointsOld, v1alpha1.ReasonRecoveryPointsCurrent, v1alpha1.ReasonFirstSnapshotsPending,
 	} {
-		if c.may {
-			reasons = append(reasons, c.reason)
+		if slices.Contains(reasons, reason) {
+			return reason
 		}
 	}
-	return reasons
+	return v1alpha1.ReasonNoMatchingClaims
 }
 
-// protection is what a PVC may be for some jitter offset: protected, unprotected, or too new to tell.
-type protection struct{ current, old, pending bool }
-
-func (e *series) protection() protection {
-	anchor := Anchor(e.schedule, e.claim)
+// protectedReason returns whether a ready snapshot covers the slot before the latest or, if none does, whether one should.
+func (e *series) protectedReason() string {
 	var covered time.Time
 	for _, v := range readyOnes(e.snapshots) {
-		if slot, ok := coveredSlot(v, e.now); ok && !slot.Before(anchor) {
+		if slot, ok := coveredSlot(v, e.now); ok && !slot.Before(Anchor(e.schedule, e.claim)) {
 			covered = later(covered, slot)
 		}
 	}
-	// The slot before the latest is at earliest that of the longest offset, and at latest that of none plus the offset.
-	earliest := e.slotBeforeLatest(anchor)
-	exact := *e
-	spec := *e.Spec
-	exact.Spec, spec.jitter = &spec, 0
-	latest := exact.slotBeforeLatest(anchor)
-	if !latest.IsZero() {
-		latest = latest.Add(max(e.jitter-1, 0))
+	latest := e.latestSlot(time.Time{}, e.now)
+	previous := e.latestSlot(time.Time{}, latest.Add(-time.Second))
+	switch {
+	case !covered.IsZero() && !covered.Before(previous):
+		return v1alpha1.ReasonRecoveryPointsCurrent
+	case e.latestSlot(time.Time{}, e.now.Add(-e.readyDeadline)).IsZero():
+		return v1alpha1.ReasonFirstSnapshotsPending
 	}
-	current, old := !covered.IsZero() && !covered.Before(earliest), covered.IsZero() || covered.Before(latest)
-	_, isOverdue := exact.latestSlot(anchor, e.now.Add(-e.readyDeadline))
-	_, mustBeOverdue := e.latestSlot(anchor, e.now.Add(-e.readyDeadline))
-	return protection{current: current, old: old && isOverdue, pending: old && !mustBeOverdue}
-}
-
-// slotBeforeLatest returns the slot before the latest that is due for every offset, without its offset; zero if there is none.
-func (e *series) slotBeforeLatest(anchor time.Time) time.Time {
-	latest, ok := e.latestSlot(anchor, e.now)
-	if !ok {
-		return time.Time{}
-	}
-	before, _ := e.latestSlot(anchor, latest.Add(e.jitter-time.Second))
-	return before
+	return v1alpha1.ReasonRecoveryPointsOld
 }

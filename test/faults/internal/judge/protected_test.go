@@ -4,7 +4,6 @@
 package judge
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-func TestProtectedReasons(t *testing.T) {
+func TestProtectedReason(t *testing.T) {
 	const (
 		old     = v1alpha1.ReasonRecoveryPointsOld
 		current = v1alpha1.ReasonRecoveryPointsCurrent
@@ -31,27 +30,27 @@ func TestProtectedReasons(t *testing.T) {
 	unbound := func(_ *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim) {
 		c.Status.Phase = corev1.ClaimPending
 	}
+	// It delays the slots by 694 seconds.
 	jitter := func(s *v1alpha1.SnapshotSchedule, _ *corev1.PersistentVolumeClaim) { s.Spec.Jitter = "1h" }
 	// The schedule has slots each 6h, the latest one at noon.
 	for name, tc := range map[string]struct {
 		change    change
 		snapshots snapshots
-		want      []string
+		want      string
 	}{
-		"the latest slot":          {snapshots: snapshots{ready("a", 0)}, want: []string{current}},
-		"the slot before":          {snapshots: snapshots{ready("a", 6*time.Hour)}, want: []string{current}},
-		"two slots before":         {snapshots: snapshots{ready("a", 12*time.Hour)}, want: []string{old}},
-		"none":                     {want: []string{old}},
-		"one that is not ready":    {snapshots: snapshots{newSnapshot("a", noon)}, want: []string{old}},
-		"none yet":                 {change: created(59 * time.Minute), want: []string{pending}},
-		"none after readyDeadline": {change: created(time.Hour), want: []string{old}},
+		"the latest slot":          {snapshots: snapshots{ready("a", 0)}, want: current},
+		"the slot before":          {snapshots: snapshots{ready("a", 6*time.Hour)}, want: current},
+		"two slots before":         {snapshots: snapshots{ready("a", 12*time.Hour)}, want: old},
+		"none":                     {want: old},
+		"one that is not ready":    {snapshots: snapshots{newSnapshot("a", noon)}, want: old},
+		"none yet":                 {change: created(59 * time.Minute), want: pending},
+		"none after readyDeadline": {change: created(time.Hour), want: old},
 		"one that was taken before the PVC": {change: created(time.Minute),
-			snapshots: snapshots{ready("a", time.Hour)}, want: []string{pending}},
-		"an imported one, of a slot": {snapshots: snapshots{imported(ready("a", 0))}, want: []string{current}},
-		"a PVC that is not bound":    {change: unbound, want: []string{v1alpha1.ReasonNoMatchingClaims}},
-		"a slot that may be late, with jitter": {change: jitter,
-			snapshots: snapshots{ready("a", 11*time.Hour+30*time.Minute)}, want: []string{old, current}},
-		"an older slot, with jitter": {change: jitter, snapshots: snapshots{ready("a", 13*time.Hour)}, want: []string{old}},
+			snapshots: snapshots{ready("a", time.Hour)}, want: pending},
+		"an imported one, of a slot":   {snapshots: snapshots{imported(ready("a", 0))}, want: current},
+		"a PVC that is not bound":      {change: unbound, want: v1alpha1.ReasonNoMatchingClaims},
+		"the slot before, with jitter": {change: jitter, snapshots: snapshots{ready("a", 12*time.Hour-694*time.Second)}, want: current},
+		"an older one, with jitter":    {change: jitter, snapshots: snapshots{ready("a", 12*time.Hour-693*time.Second)}, want: old},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, c := newSchedule("every"), newClaim("data")
@@ -62,7 +61,7 @@ func TestProtectedReasons(t *testing.T) {
 			for _, v := range tc.snapshots {
 				objects = append(objects, v)
 			}
-			if got := StateOf(objects).protectedReasons(s, noon); !slices.Equal(got, tc.want) {
+			if got := StateOf(objects).protectedReason(s, noon); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

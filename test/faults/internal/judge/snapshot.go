@@ -90,7 +90,7 @@ func (j *AtWrite) noSlot(st *State, of slot) (why string) {
 		switch anchor := Anchor(s, claim); {
 		case at.Before(anchor):
 			why = "for a time before the anchor"
-		case requested(s, claim.Name).Equal(at), err == nil && spec.mayBeSlot(at, anchor):
+		case requested(s, claim.Name).Equal(at), err == nil && spec.latestSlot(anchor, of.mapKey, at.Add(-1), at).Equal(at):
 			return ""
 		default:
 			why = fmt.Sprintf("for %s, which is not a slot of its schedule", at.UTC().Format(time.RFC3339))
