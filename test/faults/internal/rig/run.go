@@ -200,7 +200,7 @@ func (r *Run) advance(ctx context.Context) error {
 		return nil
 	}
 	next := r.workload.Steps[r.step]
-	if !next.When(r.run.State()) || next.Calm && r.wire.Quiet() <= quietTime {
+	if next.When(r.run.State()) != nil || next.Calm && r.wire.Quiet() <= quietTime {
 		return nil
 	}
 	r.step++
@@ -225,7 +225,8 @@ func (r *Run) take(ctx context.Context, s workload.Step) error {
 func (r *Run) unfinished() error {
 	switch {
 	case r.step < len(r.workload.Steps):
-		return fmt.Errorf("step %q of the workload is not due yet", r.workload.Steps[r.step].What)
+		next := r.workload.Steps[r.step]
+		return errors.Join(fmt.Errorf("step %q of the workload is not due yet", next.What), next.When(r.run.State()))
 	case len(r.crashes) > 0:
 		return errors.New("the operator is down")
 	}

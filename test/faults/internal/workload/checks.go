@@ -48,8 +48,6 @@ func expect(holds func(state) bool, wrong string, args ...any) check {
 	}
 }
 
-func holds(c check) func(state) bool { return func(s state) bool { return c(s) == nil } }
-
 // ours returns the schedule of the workload: nightly, or the child of the ClusterSnapshotSchedule, which has the name of its namespace.
 func ours(s state) *v1alpha1.SnapshotSchedule {
 	i := slices.IndexFunc(s.Schedules, func(o *v1alpha1.SnapshotSchedule) bool { return o.Name == nightly || o.Name == o.Namespace })

@@ -22,7 +22,7 @@ import (
 )
 
 // when is a step that is due when a check holds.
-func when(c check, what string, do do) Step { return Step{What: what, When: holds(c), Do: do} }
+func when(c check, what string, do do) Step { return Step{What: what, When: c, Do: do} }
 
 // then is a step that follows at once.
 func then(what string, do do) Step { return when(all(), what, do) }
