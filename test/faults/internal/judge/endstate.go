@@ -126,10 +126,8 @@ func describeSchedule(s *v1alpha1.SnapshotSchedule) (facts []string) {
 	if s.Status.NextSnapshotTime != nil {
 		facts = append(facts, "a next snapshot")
 	}
-	if r := s.Status.Retention; r != nil && r.Generation == s.Generation { // an operator with an old view edits the spec once more
-		facts = append(facts, fmt.Sprintf("a record and a delay of %s", r.EditDelay))
-	} else if r != nil {
-		facts = append(facts, fmt.Sprintf("a record of generation %d and a delay of %s", r.Generation, r.EditDelay))
+	if r := s.Status.Retention; r != nil { // an operator with an old view edits the spec once more
+		facts = append(facts, fmt.Sprintf("a record of its generation: %t, and a delay of %s", r.Generation == s.Generation, r.EditDelay))
 	}
 	return facts
 }

@@ -80,17 +80,9 @@ var owning = []Workload{
 		End:   all(noSchedule, unowned(4)),
 	},
 	{
-		// No cache shows the last reference to an operator that is shown the past. The finalizer is there already: its event would not be
-		// shown either.
-		Name: "to-orphan-late", What: "after the policy was changed to Orphan, another manager, which had not seen that, took one more snapshot",
-		Collects: true,
-		Prepare:  inOrder(given(spec{}, claim("data-0", orphan(7*hour), orphan(30*minute))), orphanWithFinalizer, takeLate),
-		Steps:    []Step{when(settled(scheduled), "delete the schedule", remove(theSchedule))},
-		End:      all(noSchedule, unowned(3)),
-	},
-	{
 		Name: "deleted-to-orphan", What: "a schedule is being deleted while references to it are removed",
-		Collects: true, Prepare: inOrder(given(spec{}, twoSeries...), orphanWithFinalizer, remove(theSchedule)),
+		Collects: true, Prepare: inOrder(given(spec{}, twoSeries...), patch(theSchedule,
+			`{"metadata":{"finalizers":[%q]},"spec":{"deletionPolicy":"Orphan"}}`, v1alpha1.FinalizerRelease), remove(theSchedule)),
 		End: all(noSchedule, unowned(4)),
 	},
 	{
@@ -109,18 +101,6 @@ var twoOrphaned = given(spec{DeletionPolicy: v1alpha1.DeletionOrphan}, alike(2, 
 
 func removeSchedule(how metav1.DeletionPropagation) do {
 	return remove(theSchedule, client.PropagationPolicy(how))
-}
-
-var orphanWithFinalizer = patch(theSchedule, `{"metadata":{"finalizers":[%q]},"spec":{"deletionPolicy":"Orphan"}}`,
-	v1alpha1.FinalizerRelease)
-
-// takeLate takes one more snapshot of data-0, which refers to the schedule.
-func takeLate(ctx context.Context, r *environment.Run) error {
-	s, c := &v1alpha1.SnapshotSchedule{}, &corev1.PersistentVolumeClaim{}
-	if err := get(ctx, r, theSchedule, s, theClaim("data-0"), c); err != nil {
-		return err
-	}
-	return r.Snapshot(ctx, s, c, taken{Name: "data-0-late", Age: 10 * minute})
 }
 
 // releasing are the workloads in which single snapshots are adopted and released.

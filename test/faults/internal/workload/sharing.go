@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
@@ -181,7 +183,9 @@ func ofDriver(claims ...pvc) []pvc {
 func takeByHand(name string) do {
 	return func(ctx context.Context, r *environment.Run) error {
 		s, c := &v1alpha1.SnapshotSchedule{}, &corev1.PersistentVolumeClaim{}
-		if err := get(ctx, r, theSchedule, s, theClaim(name), c); err != nil {
+		err := errors.Join(r.Client.Get(ctx, client.ObjectKeyFromObject(theSchedule(r)), s),
+			r.Client.Get(ctx, client.ObjectKeyFromObject(theClaim(name)(r)), c))
+		if err != nil {
 			return err
 		}
 		v := builders.Snapshot(s, c, r.Now)

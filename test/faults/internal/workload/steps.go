@@ -6,7 +6,6 @@ package workload
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -69,12 +68,6 @@ func theSnapshot(nickname string) target {
 
 func patch(o target, text string, args ...any) do {
 	return func(ctx context.Context, r *environment.Run) error { return r.Patch(ctx, o(r), text, args...) }
-}
-
-// get reads two objects.
-func get(ctx context.Context, r *environment.Run, of target, into client.Object, ofOther target, other client.Object) error {
-	return errors.Join(r.Client.Get(ctx, client.ObjectKeyFromObject(of(r)), into),
-		r.Client.Get(ctx, client.ObjectKeyFromObject(ofOther(r)), other))
 }
 
 // edit merges JSON into the spec of the schedule.
