@@ -10,7 +10,6 @@
 //	limits.go     creates, and what the storage can take
 //	schedule.go   writes of schedules, among them the children of ClusterSnapshotSchedules
 //	endstate.go   what is left at the end of a run, whether status agrees with it, and what should have been done by now
-//	protected.go  whether condition Protected agrees with it, at a time
 //	state.go, slots.go, retention.go
 //	              the contract
 package judge
