@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 
@@ -29,7 +30,9 @@ import (
 func (s *Server) Create(o client.Object) (client.Object, error) {
 	k := KindOf(o)
 	if o.GetResourceVersion() != "" {
-		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created",
+		}}
 	}
 	o = clone(o)
 	o.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind())
