@@ -17,6 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 )
 
 // Finalizer is the one that the snapshot controller sets on snapshots.
@@ -25,9 +27,8 @@ const Finalizer = "snapshot.storage.kubernetes.io/volumesnapshot-bound-protectio
 // Driver simulates the snapshot controller and the CSI driver: it makes snapshots ready, and removes its finalizer from those being
 // deleted.
 type Driver struct {
-	run     *Run
-	changed chan struct{}
-	done    map[types.UID]bool
+	run  *Run
+	done map[types.UID]bool
 
 	mu        sync.Mutex
 	behavior  Behavior
@@ -51,9 +52,8 @@ type Behavior struct {
 // Behave changes the driver.
 func (d *Driver) Behave(b Behavior) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.behavior = b
-	d.mu.Unlock()
-	notify(d.changed)
 }
 
 // Err returns the last error of the driver.
@@ -64,12 +64,7 @@ func (d *Driver) Err() error {
 }
 
 func (d *Driver) start(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-d.changed:
-		}
+	for ; ctx.Err() == nil; httpapi.Sleep(ctx, 20*time.Millisecond) {
 		for _, v := range d.run.State().Snapshots {
 			d.mu.Lock()
 			b := d.behavior
@@ -97,10 +92,8 @@ func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot, b 
 		slices.Contains(b.Broken, ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")):
 		return nil
 	}
-	select {
-	case <-ctx.Done():
+	if httpapi.Sleep(ctx, b.Each); ctx.Err() != nil {
 		return nil
-	case <-time.After(b.Each):
 	}
 	d.done[v.UID] = true
 	if b.Protects && !protected {
@@ -117,11 +110,7 @@ func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot, b 
 			return err
 		}
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-time.After(b.Upload):
-	}
+	httpapi.Sleep(ctx, b.Upload)
 	return setReady(true)
 }
 

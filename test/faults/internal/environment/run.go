@@ -39,8 +39,6 @@ type Run struct {
 	World sync.Locker
 	// Nicknames are those of the snapshots that were taken before the run, and of the namespace, by their names.
 	Nicknames map[string]string
-	// Changed is sent to after changes in the namespace.
-	Changed <-chan struct{}
 
 	etcd    etcd.Client
 	records *Recorder
@@ -54,9 +52,9 @@ func (c *Cluster) NewRun(ctx context.Context, namespace string) (*Run, error) {
 	}
 	r := &Run{
 		Client: c.Client, etcd: c.etcd, records: c.Records, Namespace: namespace, Now: time.Now().Truncate(time.Second),
-		Nicknames: map[string]string{namespace: "run"}, Changed: c.Records.onChange(namespace),
+		Nicknames: map[string]string{namespace: "run"},
 	}
-	r.Driver = &Driver{run: r, changed: c.Records.onChange(namespace), done: map[types.UID]bool{}}
+	r.Driver = &Driver{run: r, done: map[types.UID]bool{}}
 	go r.Driver.start(ctx)
 	return r, nil
 }

@@ -178,7 +178,6 @@ func (r *Run) untilEnd(ctx context.Context) (late, err error) {
 			r.start()
 		case <-deadline.C:
 			return fmt.Errorf("not finished after %s: %w", timeout, r.unfinished()), nil
-		case <-r.run.Changed:
 		case <-tick.C:
 		}
 		if err := r.advance(ctx); err != nil {
