@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
 // TestMain raises the number of drawn cases: some disagreements are rare. The command line overrides it.
@@ -39,14 +39,31 @@ func TestMain(m *testing.M) {
 func TestAgreesWithTheProduct(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawSeries(t)
-		due := e.claim != nil && e.claim.Status.Phase == corev1.ClaimBound && e.mayBeDue()
-		decision := retention.Decide(productPolicy(e.Spec), noon, productSeries(e, due))
-		for i, s := range e.snapshots {
+		product, err := snapshots.NewJudge(cluster.Scheme, e.schedule, snapshots.Classes{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := snapshots.Series{MapKey: e.mapKey}
+		if e.claim != nil {
+			of.Claims = append(of.Claims, e.claim)
+		}
+		for _, claim := range e.claims {
+			of.Restores = append(of.Restores, claim)
+		}
+		for _, s := range e.snapshots {
+			of.Snapshots = append(of.Snapshots, s)
+		}
+		decided := product.Judge(noon, of)
+		if len(decided.Outputs) != len(e.snapshots) {
+			t.Fatalf("the product counts %d snapshots of %d", len(decided.Outputs), len(e.snapshots))
+		}
+		for i, o := range decided.Outputs {
+			s, verdict := Named(e.snapshots, o.GetName()), decided.Retention.Verdicts[i]
 			if s.DeletionTimestamp != nil {
 				continue // the product keeps what is being deleted
 			}
-			if why := e.kept(s); decision.Verdicts[i].Delete() != (why == "") {
-				t.Fatalf("%s: the product says %s, and the judge: %q", s.Name, decision.Verdicts[i], why)
+			if why := e.kept(s); verdict.Delete() != (why == "") {
+				t.Fatalf("%s: the product says %s, and the judge: %q", s.Name, verdict, why)
 			}
 		}
 	})
@@ -93,6 +110,7 @@ func drawSchedule(t *rapid.T) *v1alpha1.SnapshotSchedule {
 	} else {
 		s.Spec.SnapshotInterval = rapid.SampledFrom([]v1alpha1.Duration{"1h", "6h", "1d"}).Draw(t, "interval")
 	}
+	s.Spec.Jitter = rapid.SampledFrom([]v1alpha1.Duration{"", "", "1s", "50m"}).Draw(t, "jitter")
 	// Tiers use the zone, whatever makes the slots.
 	s.Spec.TimeZone = rapid.SampledFrom([]string{
 		"", "Europe/Oslo", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu",
@@ -192,53 +210,6 @@ func drawErrors(t *rapid.T, s *snapshotv1.VolumeSnapshot) {
 	case 2:
 		s.Annotations[v1alpha1.AnnotationScheduledAt] = noon.Add(-drawDuration(t, "slot behind")).Format(time.RFC3339)
 	}
-}
-
-func productPolicy(spec *Spec) retention.Policy {
-	k := spec.keep
-	return retention.Policy{
-		TTL: spec.ttl, MaxCount: spec.maxCount, MinReady: spec.minReady, ReadyDeadline: spec.readyDeadline, Location: spec.zone,
-		Keep: retention.Tiers{
-			Last: int(k.Last), Hourly: int(k.Hourly), Daily: int(k.Daily),
-			Weekly: int(k.Weekly), Monthly: int(k.Monthly), Yearly: int(k.Yearly),
-		},
-		Detached: retention.Detached{TTL: spec.detachedTTL, MinReady: spec.detachedMinReady}, MaxClockSkew: maxSkew,
-	}
-}
-
-func productSeries(e *series, due bool) retention.Series {
-	series := retention.Series{Claim: retention.Gone}
-	if due {
-		series.Slot = e.now // no snapshot covers a slot that is due, nor any later time
-	}
-	if e.claim != nil {
-		series.Claim = retention.Unselected
-		if e.selected() {
-			series.Claim = retention.Selected
-		}
-		series.ClaimDeleting = e.claim.DeletionTimestamp != nil
-	}
-	for _, s := range e.snapshots {
-		p := retention.Snapshot{
-			Name: s.Name, Created: s.CreationTimestamp.Time, Deleting: s.DeletionTimestamp != nil,
-			ReadyToUse: readyToUse(s), HasError: inError(s), Imported: isImported(s), ScheduledAt: Slot(s),
-		}
-		if inError(s) && s.Status.Error.Time != nil {
-			p.ErrorTime = s.Status.Error.Time.Time
-		}
-		p.CutTime, p.HasCutTime = cutTime(s)
-		if text, held := s.Annotations[v1alpha1.AnnotationHold]; held {
-			p.HeldUntil = retention.Forever
-			if end, err := time.Parse(time.RFC3339, text); err == nil {
-				p.HeldUntil = end
-			}
-		}
-		for _, claim := range e.claims {
-			p.Restoring = p.Restoring || restores(claim, s)
-		}
-		series.Snapshots = append(series.Snapshots, p)
-	}
-	return series
 }
 
 // The product and the judge find the same firings, except near changes of the zone's clock, where the judge allows more.
