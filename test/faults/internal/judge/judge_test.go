@@ -6,7 +6,6 @@ package judge
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,11 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
-	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
 // scene is what exists at noon, and a write: by default the delete of an expired snapshot, which is allowed.
@@ -37,9 +34,8 @@ type scene struct {
 	write       Attempt
 	// first is a write before it.
 	first *Attempt
-	// becomes is what the write makes of the schedule; isGone: it is deleted.
+	// becomes is what the write makes of the schedule; nil: it deletes it.
 	becomes func(*v1alpha1.SnapshotSchedule)
-	isGone  bool
 }
 
 func remove(name string) Attempt {
@@ -72,43 +68,33 @@ func (s *scene) change(becomes func(*v1alpha1.SnapshotSchedule)) {
 
 // delete makes the write the delete of the schedule.
 func (s *scene) delete() {
-	s.isGone = true
 	s.write = Attempt{Verb: "delete", Resource: "snapshotschedules", Name: s.schedule.Name}
-}
-
-func (s *scene) objects() []client.Object {
-	all := append([]client.Object{s.schedule, s.claim, s.old, s.recent}, s.others...)
-	all = slices.DeleteFunc(all, func(o client.Object) bool { return o.GetName() == "" })
-	for _, o := range all {
-		if o.GetDeletionTimestamp() != nil {
-			o.SetFinalizers([]string{"example.com/kept"}) // or it would not exist
-		}
-	}
-	return all
 }
 
 // found returns the violations of the write of a scene.
 func (s *scene) found(t *testing.T) []string {
-	c := fake.NewClientBuilder().WithScheme(cluster.Scheme).WithObjects(s.objects()...).Build()
-	s.judge.Objects = func(ctx context.Context) ([]client.Object, error) { return Read(ctx, c, namespace) }
+	objects := append([]client.Object{s.schedule, s.claim, s.old, s.recent}, s.others...)
+	objects = slices.DeleteFunc(objects, func(o client.Object) bool { return o.GetName() == "" })
+	for _, o := range objects {
+		o.SetResourceVersion("999")
+	}
+	s.judge.Objects = func(context.Context) ([]client.Object, error) { return objects, nil }
+	remove := func(gone client.Object) {
+		objects = slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool { return o == gone })
+	}
 	if s.first != nil {
 		answered := s.judge.Write(t.Context(), *s.first)
-		if err := c.Delete(t.Context(), s.old); err != nil {
-			t.Fatal(err)
-		}
+		remove(s.old)
 		answered(200)
 	}
 	answered := s.judge.Write(t.Context(), s.write)
-	var err error
+	if s.write.Resource == "snapshotschedules" {
+		remove(s.schedule)
+	}
 	if s.becomes != nil {
-		s.becomes(s.schedule)
-		err = c.Update(t.Context(), s.schedule)
-	}
-	if s.isGone {
-		err = errors.Join(err, c.Delete(t.Context(), s.schedule))
-	}
-	if err != nil {
-		t.Fatal(err)
+		after := s.schedule.DeepCopy()
+		s.becomes(after)
+		objects = append(objects, after)
 	}
 	answered(200)
 	return s.judge.Found()
@@ -442,9 +428,7 @@ func TestJudgesOtherWrites(t *testing.T) {
 		}, "S1: changed its spec, labels"},
 		{"a user's schedule, deleted", func(s *scene) { s.delete() }, "FLEET-3: it was deleted"},
 		{"a status of a schedule that somebody else deletes meanwhile", func(s *scene) {
-			s.schedule.Finalizers = []string{"example.com/kept"}
-			s.change(func(*v1alpha1.SnapshotSchedule) {})
-			s.isGone = true
+			s.change(func(o *v1alpha1.SnapshotSchedule) { o.DeletionTimestamp = &metav1.Time{Time: noon} })
 		}, ""},
 		{"more ready than there are", func(s *scene) { s.change(counts(2, 3)) }, "S1: counts 3 ready of 2"},
 		{"fewer than there were", func(s *scene) { s.change(counts(1, 1)) }, "STAT-12: it had 2 when the operator started"},
