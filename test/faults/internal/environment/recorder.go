@@ -123,7 +123,7 @@ func (r *Recorder) Forget(namespace string) {
 // CatchUp waits until the record of a namespace holds what the API server does. It lists again each time, because objects of an earlier
 // list may have been deleted since.
 func (r *Recorder) CatchUp(ctx context.Context, c client.Client, namespace string) error {
-	return Await(ctx, 10*time.Second, func() error {
+	return await(ctx, 10*time.Second, func() error {
 		live, err := judge.Read(ctx, c, namespace)
 		if err != nil {
 			return err

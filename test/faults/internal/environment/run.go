@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -35,8 +34,6 @@ type Run struct {
 	Driver *Driver
 	// StopOperator and StartOperator let a workload upgrade the operator.
 	StopOperator, StartOperator func()
-	// World is held while somebody writes what the operator's writes are judged by.
-	World sync.Locker
 	// Nicknames are those of the snapshots that were taken before the run, and of the namespace, by their names.
 	Nicknames map[string]string
 

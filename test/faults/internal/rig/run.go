@@ -117,7 +117,6 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Plan: r.plan,
 		Nicknames: r.run.Nicknames, Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
-	r.run.World = &r.wire.World
 	objects := func(ctx context.Context) ([]client.Object, error) { return judge.Read(ctx, r.server.Client, namespace) }
 	r.judge = judge.NewAtWrite(objects, namespace, func() bool { return false })
 	r.judge.Limits = r.workload.Limits

@@ -185,16 +185,13 @@ func (w *world) claims() []*corev1.PersistentVolumeClaim { return w.state().Clai
 
 func (w *world) snapshots() []*snapshotv1.VolumeSnapshot { return w.state().Snapshots }
 
-// schedule returns nil if there is none of this name.
+// schedule and claim return nil if there is none of this name.
 func (w *world) schedule(name string) *v1alpha1.SnapshotSchedule {
-	s, _ := w.server.Find(kube.Schedules, name).(*v1alpha1.SnapshotSchedule)
-	return s
+	return judge.Named(w.schedules(), name)
 }
 
-// claim returns nil if there is none of this name.
 func (w *world) claim(name string) *corev1.PersistentVolumeClaim {
-	c, _ := w.server.Find(kube.Claims, name).(*corev1.PersistentVolumeClaim)
-	return c
+	return judge.Named(w.claims(), name)
 }
 
 func (w *world) create(o client.Object) client.Object {
