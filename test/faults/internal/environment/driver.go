@@ -92,9 +92,7 @@ func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot, b 
 		slices.Contains(b.Broken, ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")):
 		return nil
 	}
-	if httpapi.Sleep(ctx, b.Each); ctx.Err() != nil {
-		return nil
-	}
+	httpapi.Sleep(ctx, b.Each)
 	d.done[v.UID] = true
 	if b.Protects && !protected {
 		if err := d.run.Client.Patch(ctx, v.DeepCopy(), mergePatch(`{"metadata":{"finalizers":[%q]}}`, Finalizer)); err != nil {

@@ -198,7 +198,7 @@ func (r *Run) advance(ctx context.Context) error {
 		return nil
 	}
 	next := r.workload.Steps[r.step]
-	if next.When(r.run.State()) != nil || next.Calm && r.wire.Quiet() <= quietTime {
+	if isDue := next.When(r.run.State()) == nil; !isDue || next.Calm && r.wire.Quiet() <= quietTime {
 		return nil
 	}
 	r.step++
