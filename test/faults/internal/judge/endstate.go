@@ -330,7 +330,7 @@ func (st *State) fleetErrors(f *v1alpha1.ClusterSnapshotSchedule) []string {
 const ReactionTime = 10 * time.Second
 
 // Late returns what was overdue all the time from one state to a later one, at least so long after it, for the PVCs that are not broken
-// (L3). broken is a pattern of namespace and name, as for path.Match; empty if none is.
+// (L3). broken is a pattern of their names, as for path.Match; empty if none is.
 func Late(before, after *State, at time.Time, within time.Duration, broken string) (found []string) {
 	for _, s := range after.Schedules {
 		was := withUID(before.Schedules, s.UID)
@@ -339,15 +339,15 @@ func Late(before, after *State, at time.Time, within time.Duration, broken strin
 		}
 		for _, e := range after.allSeries(s, at) {
 			earlier := before.series(e.Spec, was, e.mapKey, at.Add(-within))
-			name := ""
-			if e.claim != nil {
-				name = e.claim.Namespace + "/" + e.claim.Name
+			excused := (earlier.claim == nil) != (e.claim == nil)
+			if e.claim != nil && !excused {
+				excused, _ = path.Match(broken, e.claim.Name)
 			}
-			if excused, _ := path.Match(broken, name); excused || (earlier.claim == nil) != (e.claim == nil) {
+			if excused {
 				continue
 			}
 			if slot := earlier.latestDue(); earlier.lacks(slot) && e.lacks(slot) && (e.ttl == 0 || e.now.Sub(slot) < e.ttl) {
-				found = append(found, fmt.Sprintf("PVC %s got no snapshot for slot %s", name, slot.UTC().Format(time.RFC3339)))
+				found = append(found, fmt.Sprintf("PVC %s/%s got no snapshot for slot %s", s.Namespace, e.claim.Name, slot.UTC().Format(time.RFC3339)))
 			}
 			for _, v := range e.snapshots {
 				if had := withUID(earlier.snapshots, v.UID); had != nil && earlier.mustBeDeleted(had) && e.mustBeDeleted(v) {

@@ -246,7 +246,7 @@ func TestLate(t *testing.T) {
 			c.change(schedule, claim)
 		}
 		all := StateOf(append([]client.Object{schedule, claim, newClaim("broken")}, c.snapshots...))
-		found := strings.Join(Late(all, all, noon.Add(time.Minute), ReactionTime, "shop/broken"), "; ")
+		found := strings.Join(Late(all, all, noon.Add(time.Minute), ReactionTime, "broken"), "; ")
 		if (c.want == "") != (found == "") || !strings.Contains(found, c.want) {
 			t.Errorf("%s: found %q, want %q", c.name, found, c.want)
 		}

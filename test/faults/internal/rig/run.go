@@ -275,20 +275,10 @@ func (r *Run) result(ctx context.Context, late error) Result {
 	return res
 }
 
-// broken is a pattern of the PVCs that fail for good; empty if none do.
-func (r *Run) broken() string {
-	switch {
-	case r.workload.Broken != "":
-		return r.run.Namespace + "/" + r.workload.Broken
-	case r.workload.Neighbor != nil:
-		return r.neighbor() + "/*"
-	}
-	return ""
-}
-
-// observe returns what happens while nothing may happen (L2) or, while some PVCs fail for good, what is late of the others (L3).
+// observe returns what happens while nothing may happen (L2) or, while some PVCs or a neighbor fail for good, what is late of the others
+// (L3).
 func (r *Run) observe(ctx context.Context) (found []string) {
-	if r.broken() != "" {
+	if r.workload.Broken != "" || r.workload.Neighbor != nil {
 		return r.observeBroken(ctx)
 	}
 	sent, changes := len(r.wire.Sent()), len(r.run.Changes())
@@ -312,7 +302,7 @@ func (r *Run) observeBroken(ctx context.Context) (found []string) {
 		if past := r.moments(now.Add(-judge.ReactionTime)); len(past) > 0 { // the last of them is of that time
 			then = judge.StateOf(past[len(past)-1].Objects)
 		}
-		for _, what := range judge.Late(then, current, now, judge.ReactionTime, r.broken()) {
+		for _, what := range judge.Late(then, current, now, judge.ReactionTime, r.workload.Broken) {
 			found = append(found, "L3: "+what)
 		}
 	}

@@ -56,10 +56,8 @@ type Wire struct {
 
 	options Options
 
-	mu    sync.Mutex
-	names names
-	// reached is set once the point of the plan was.
-	reached      bool
+	mu           sync.Mutex
+	names        names
 	inFlight     int
 	lastActivity time.Time
 	sent         []Sent
@@ -98,9 +96,7 @@ func (w *Wire) Sent() []Sent {
 
 // Missed returns whether the run did not reach the point of its plan.
 func (w *Wire) Missed() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.options.Plan.Action != "" && !w.reached
+	return w.options.Plan.Action != "" && !slices.Contains(w.Trace(), w.options.Plan.At)
 }
 
 // Quiet returns how long the operators have sent no request and received no event; zero while they fill their caches.
@@ -131,11 +127,10 @@ func (w *Wire) begin(q *request) plan.Action {
 		w.inFlight++
 		w.lastActivity = time.Now()
 	}
-	if w.options.Plan.At != q.point {
-		return ""
+	if w.options.Plan.At == q.point {
+		return w.options.Plan.Action
 	}
-	w.reached = true
-	return w.options.Plan.Action
+	return ""
 }
 
 func (w *Wire) end(q *request) {
