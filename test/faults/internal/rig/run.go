@@ -188,6 +188,15 @@ func (r *Run) untilEnd(ctx context.Context) (late, err error) {
 	}
 }
 
+// quiet returns how long the operators have sent no request, and nothing has changed that they might react to.
+func (r *Run) quiet() time.Duration {
+	quiet := r.wire.Quiet()
+	for _, c := range r.run.Changes() {
+		quiet = min(quiet, time.Since(c.At))
+	}
+	return quiet
+}
+
 // advance starts operators again that ended, and takes the next step of the workload when it is due.
 func (r *Run) advance(ctx context.Context) error {
 	if err := r.server.Records.Broken(); err != nil {
@@ -198,7 +207,7 @@ func (r *Run) advance(ctx context.Context) error {
 		return nil
 	}
 	next := r.workload.Steps[r.step]
-	if isDue := next.When(r.run.State()) == nil; !isDue || next.Calm && r.wire.Quiet() <= quietTime {
+	if isDue := next.When(r.run.State()) == nil; !isDue || next.Calm && r.quiet() <= quietTime {
 		return nil
 	}
 	r.step++
@@ -232,8 +241,8 @@ func (r *Run) unfinished() error {
 	if r.want == nil || r.plan.IdleFor > 0 {
 		enough = quietReference
 	}
-	if q := r.wire.Quiet(); q < enough {
-		return fmt.Errorf("the operator is still active: its last request or event was %s ago", q.Round(time.Millisecond))
+	if q := r.quiet(); q < enough {
+		return fmt.Errorf("the operator is still active: its last request, or a change, was %s ago", q.Round(time.Millisecond))
 	}
 	state := r.run.State()
 	if err := r.workload.End(state); err != nil || r.want == nil {

@@ -5,7 +5,7 @@
 // http.RoundTripper. The Wire names every request, injects the fault of a plan, shows the operators one namespace only, and has every
 // write judged when it passes.
 //
-//   - wire.go: the network of a run, and what it has seen; one operator's network: what is answered to a request, and delivered of a watch
+//   - wire.go: the network of a run, and what it has seen; one operator's network: what is answered to a request
 //   - request.go: requests, their names, which are the same in every run, and refusals
 package wire
 
@@ -99,7 +99,7 @@ func (w *Wire) Missed() bool {
 	return w.options.Plan.Action != "" && !slices.Contains(w.Trace(), w.options.Plan.At)
 }
 
-// Quiet returns how long the operators have sent no request and received no event; zero while they fill their caches.
+// Quiet returns how long the operators have sent no request; zero while they fill their caches.
 func (w *Wire) Quiet() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,13 +140,6 @@ func (w *Wire) end(q *request) {
 		w.inFlight--
 		w.lastActivity = time.Now()
 	}
-}
-
-// active records that an operator received an event.
-func (w *Wire) active() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lastActivity = time.Now()
 }
 
 // Link is the network of one operator.
@@ -213,12 +206,17 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 	// Requests end with the operator's context, or with the operator.
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(l.alive, cancel)
+	context.AfterFunc(ctx, func() { stop() })
+	var resp *http.Response
 	if q.Verb == "watch" {
-		return l.watch(ctx, r, q, func() { stop(); cancel() })
+		resp, err = l.Base.RoundTrip(l.upstream(r, q).WithContext(ctx))
+		if err == nil && resp.StatusCode == http.StatusOK {
+			return resp, nil
+		}
+	} else {
+		resp, err = l.answer(ctx, r, q, action)
 	}
 	defer cancel()
-	defer stop()
-	resp, err := l.answer(ctx, r, q, action)
 	if err != nil {
 		return nil, err
 	}
@@ -320,50 +318,4 @@ func onlyJSON(accept string) string {
 		return "application/json"
 	}
 	return strings.Join(kept, ",")
-}
-
-// watch answers a watch. It calls done when the watch is over.
-func (l *Link) watch(ctx context.Context, r *http.Request, q *request, done func()) (*http.Response, error) {
-	resp, err := l.Base.RoundTrip(l.upstream(r, q).WithContext(ctx))
-	if err != nil {
-		done()
-		return nil, err
-	}
-	if resp.StatusCode == http.StatusOK {
-		resp.Body = &events{from: resp.Body, link: l, fillsCache: q.fillsCache(), done: done}
-		return resp, nil
-	}
-	defer done()
-	body, err := httpapi.Buffer(resp)
-	if err != nil {
-		return nil, err
-	}
-	l.answered(q, resp.StatusCode, headOf(body))
-	return resp, nil
-}
-
-// events is the body of a watch, of which the Wire hears.
-type events struct {
-	from       io.ReadCloser
-	link       *Link
-	fillsCache bool
-	done       func()
-}
-
-// Read implements io.Reader.
-func (e *events) Read(p []byte) (int, error) {
-	n, err := e.from.Read(p)
-	if e.link.alive.Err() != nil {
-		return 0, httpapi.ErrDown
-	}
-	if e.fillsCache {
-		e.link.wire.active()
-	}
-	return n, err
-}
-
-// Close implements io.Closer.
-func (e *events) Close() error {
-	defer e.done()
-	return e.from.Close()
 }

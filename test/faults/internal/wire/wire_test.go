@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
@@ -23,29 +22,14 @@ import (
 const (
 	base      = "/apis/snapshot.storage.k8s.io/v1"
 	snapshots = base + "/namespaces/here/volumesnapshots"
-	added     = `{"type":"ADDED","object":{"metadata":{"name":"data-0","resourceVersion":"7"}}}`
 )
 
 // server is an API server with fixed answers, which a link reaches without a network.
-type server struct {
-	requests []string
-	events   chan string
-}
+type server struct{ requests []string }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
-	resp := httpapi.Answer(r, map[string]any{"metadata": map[string]string{"name": "a", "resourceVersion": "5"}}, nil)
-	if r.URL.Query().Get("watch") != "" {
-		in, out := io.Pipe()
-		go func() {
-			defer out.Close()
-			for e := range s.events {
-				_, _ = fmt.Fprintln(out, e)
-			}
-		}()
-		resp.Body = in
-	}
-	return resp, nil
+	return httpapi.Answer(r, map[string]any{"metadata": map[string]string{"name": "a", "resourceVersion": "5"}}, nil), nil
 }
 
 // network is a link to a server.
@@ -57,7 +41,7 @@ type network struct {
 }
 
 func newNetwork(p plan.Plan) *network {
-	n := &network{server: &server{events: make(chan string, 8)}}
+	n := &network{server: &server{}}
 	w := New(Options{
 		Namespace: "here", Plan: p,
 		Crash: func(l *Link) { n.crashes++; l.Cut() },
@@ -117,35 +101,6 @@ func TestKnowsWhatWasReadLive(t *testing.T) {
 	if !n.HasRead("volumesnapshots", "a", began) || n.HasRead("volumesnapshots", "b", began) || n.HasRead("volumesnapshots", "a", time.Now()) {
 		t.Error("a get is not a read of its object alone, at its time")
 	}
-}
-
-func TestEventsAreActivityUntilTheOperatorDies(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(plan.Plan{})
-		for _, resource := range cached {
-			n.synced[resource] = true
-		}
-		resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, base+"/volumesnapshots?watch=true", http.NoBody))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		defer close(n.server.events)
-		read := func() string {
-			n.server.events <- added
-			text := make([]byte, 2*len(added))
-			read, _ := resp.Body.Read(text)
-			return string(text[:read])
-		}
-		time.Sleep(time.Minute)
-		if got, quiet := read(), n.wire.Quiet(); got != added+"\n" || quiet != 0 {
-			t.Errorf("got %q, quiet for %s", got, quiet)
-		}
-		n.Cut()
-		if got := read(); got != "" {
-			t.Errorf("after its death: %q", got)
-		}
-	})
 }
 
 func TestPointsHaveLogicalNames(t *testing.T) {
