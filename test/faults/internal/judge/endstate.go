@@ -30,21 +30,18 @@ type EndState struct {
 	Wrong []string
 }
 
-// forever is later than any slot: an end state takes all slots as they are.
-var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// TakeEndState describes all objects of a run.
-func TakeEndState(st *State) (e EndState) {
+// TakeEndState describes all objects of a run at a time.
+func TakeEndState(st *State, now time.Time) (e EndState) {
 	for _, f := range st.Fleets {
 		e.add("ClusterSnapshotSchedule", f, f.Status.Conditions, describeFleet(f))
 		e.Wrong = append(e.Wrong, st.fleetErrors(f)...)
 	}
 	for _, s := range st.Schedules {
 		e.add("SnapshotSchedule "+nameOf(s), s, s.Status.Conditions, describeSchedule(s))
-		e.Wrong = append(e.Wrong, st.statusErrors(s, forever)...)
+		e.Wrong = append(e.Wrong, st.statusErrors(s, now)...)
 	}
 	for _, v := range st.Snapshots {
-		e.Facts = append(e.Facts, strings.Join(append(st.describe(v), traits(v)...), ", "))
+		e.Facts = append(e.Facts, strings.Join(append(st.describe(v), traits(v, now)...), ", "))
 	}
 	slices.Sort(e.Facts)
 	slices.Sort(e.Wrong)
@@ -173,12 +170,12 @@ func (st *State) slotName(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSche
 	return fmt.Sprintf("slot %d", since/spec.interval)
 }
 
-func traits(s *snapshotv1.VolumeSnapshot) (facts []string) {
+func traits(s *snapshotv1.VolumeSnapshot, now time.Time) (facts []string) {
 	for _, trait := range []struct {
 		is   bool
 		fact string
 	}{
-		{isUncut(s), "uncut"}, {readyToUse(s), "ready"}, {inError(s), "in error"}, {isHeld(s, time.Now()), "held"},
+		{isUncut(s), "uncut"}, {readyToUse(s), "ready"}, {inError(s), "in error"}, {isHeld(s, now), "held"},
 		{s.DeletionTimestamp != nil, "being deleted"},
 	} {
 		if trait.is {
@@ -192,13 +189,14 @@ func traits(s *snapshotv1.VolumeSnapshot) (facts []string) {
 func StatusErrors(st *State, now time.Time) (found []string) {
 	for _, s := range st.Schedules {
 		found = append(found, st.statusErrors(s, now)...)
+		found = append(found, st.protectedErrors(s, now)...)
 	}
 	slices.Sort(found)
 	return found
 }
 
-// statusErrors compares the counts and times of a status with the objects, at a time or, if now is forever, at any time. While the spec is
-// invalid, Stalled and RetentionPaused say so, and what depends on the spec is absent.
+// statusErrors compares the counts and times of a status with the objects at a time. While the spec is invalid, Stalled and RetentionPaused
+// say so, and what depends on the spec is absent.
 func (st *State) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wrong []string) {
 	status := &s.Status
 	fail := func(format string, args ...any) { wrong = append(wrong, s.Name+": "+fmt.Sprintf(format, args...)) }
@@ -224,9 +222,6 @@ func (st *State) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wron
 	var want v1alpha1.SnapshotScheduleStatus
 	if invalid == nil {
 		want = st.wantStatus(s, now)
-		if !now.Equal(forever) {
-			wrong = append(wrong, st.protectedErrors(s, now)...)
-		}
 	} else {
 		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRetentionPaused)
 		if c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonInvalidSpec {
@@ -239,21 +234,10 @@ func (st *State) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wron
 			}
 		}
 	}
-	if now.Equal(forever) && st.hasFutureTimes() { // the times depend on when status was computed
-		want.LastSnapshotTime, want.OldestRecoveryPointTime = got.LastSnapshotTime, got.OldestRecoveryPointTime
-	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(v1alpha1.InputCount{}, "Skipped")); diff != "" {
 		fail("status is wrong (-want +got):\n%s", diff)
 	}
 	return wrong
-}
-
-// hasFutureTimes returns whether the slot or the cut of a snapshot is well after its creation.
-func (st *State) hasFutureTimes() bool {
-	return slices.ContainsFunc(st.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool {
-		cut, _ := cutTime(v)
-		return later(cut, slotOf(v, forever)).After(v.CreationTimestamp.Add(24 * time.Hour))
-	})
 }
 
 // wantStatus returns the counts and times that the status of a schedule with a valid spec should have.
@@ -398,6 +382,9 @@ const protectionLag = time.Minute
 
 // protectedErrors returns how condition Protected of a schedule with a valid spec contradicts the snapshots.
 func (st *State) protectedErrors(s *v1alpha1.SnapshotSchedule, now time.Time) []string {
+	if _, err := ReadSpec(&s.Spec); err != nil || s.DeletionTimestamp != nil {
+		return nil
+	}
 	want := []string{st.protectedReason(s, now), st.protectedReason(s, now.Add(-protectionLag))}
 	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionProtected)
 	if c != nil && slices.Contains(want, c.Reason) {

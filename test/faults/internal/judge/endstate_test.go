@@ -49,7 +49,7 @@ func (r *finished) objects() (all []client.Object) {
 	if r.schedule == nil {
 		return all
 	}
-	status := StateOf(append(all, r.schedule)).wantStatus(r.schedule, forever)
+	status := StateOf(append(all, r.schedule)).wantStatus(r.schedule, noon.Add(time.Hour))
 	status.ObservedGeneration, status.NextSnapshotTime = 1, &r.schedule.CreationTimestamp
 	status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScheduled},
@@ -137,7 +137,7 @@ func TestL1(t *testing.T) {
 		{"status is of an older spec", func(r *finished) { r.schedule.Generation = 2 }, nil, []string{"status is of generation 1, want 2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			reference, r := TakeEndState(StateOf(finish(0).objects())), finish(time.Hour)
+			reference, r := TakeEndState(StateOf(finish(0).objects()), noon), finish(time.Hour)
 			if c.change != nil {
 				c.change(r)
 			}
@@ -145,7 +145,7 @@ func TestL1(t *testing.T) {
 			if c.status != nil {
 				c.status(&r.schedule.Status)
 			}
-			found := L1(reference, TakeEndState(StateOf(objects)))
+			found := L1(reference, TakeEndState(StateOf(objects), noon.Add(time.Hour)))
 			if len(found) != len(c.want) {
 				t.Fatalf("found %q, want %q", found, c.want)
 			}

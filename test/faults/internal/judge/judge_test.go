@@ -547,7 +547,7 @@ func TestEndStateOfAFleet(t *testing.T) {
 		f.Status.ObservedGeneration, f.Status.VolumeSnapshots = 1, &child.Status.Outputs.VolumeSnapshots
 		f.Status.OldestRecoveryPointTime = child.Status.OldestRecoveryPointTime
 		change(f)
-		return TakeEndState(StateOf([]client.Object{f, shopNamespace(selected), child}))
+		return TakeEndState(StateOf([]client.Object{f, shopNamespace(selected), child}), noon)
 	}
 	reference := end(func(*v1alpha1.ClusterSnapshotSchedule) {})
 	reference.Wrong = nil // the child's status

@@ -249,7 +249,7 @@ func (r *Run) unfinished() error {
 		return err
 	}
 	var errs []error
-	for _, v := range judge.L1(*r.want, judge.TakeEndState(state)) {
+	for _, v := range judge.L1(*r.want, judge.TakeEndState(state, time.Now())) {
 		errs = append(errs, errors.New(v))
 	}
 	return errors.Join(errs...)
@@ -265,7 +265,7 @@ func (r *Run) result(ctx context.Context, late error) Result {
 	if err := r.server.Records.CatchUp(ctx, r.server.Client, r.run.Namespace); err != nil {
 		return Result{Err: err}
 	}
-	res := Result{Trace: r.wire.Trace(), End: judge.TakeEndState(r.run.State()), Missed: r.wire.Missed()}
+	res := Result{Trace: r.wire.Trace(), End: judge.TakeEndState(r.run.State(), time.Now()), Missed: r.wire.Missed()}
 	res.Violations = slices.Concat(r.judge.Found(), atEnd)
 	for _, s := range r.wire.Sent() {
 		if s.Forbidden {

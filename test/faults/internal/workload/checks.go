@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -96,7 +97,7 @@ func hasReason(condition, reason string) check {
 
 // noStatusErrors expects that no status contradicts its objects.
 func noStatusErrors(s state) error {
-	if wrong := judge.TakeEndState(s).Wrong; len(wrong) > 0 {
+	if wrong := judge.TakeEndState(s, time.Now()).Wrong; len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))
 	}
 	return nil
