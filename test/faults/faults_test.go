@@ -66,7 +66,7 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &campaign{report: &report{began: time.Now(), rows: map[plan.Class]*row{}}}
+	c := &campaign{report: &report{began: time.Now(), rows: map[plan.Class]row{}}}
 	if c.server, err = environment.Connect(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +91,8 @@ func TestFaults(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					for _, p := range selected(class, ref.Plans(class, idleTime())) {
-						t.Run(strings.TrimPrefix(p.ID, string(class)+":"+w.Name+":"), func(t *testing.T) {
+					for _, p := range selected(class, w.Name, plan.Of(class, ref.trace, idleTime())) {
+						t.Run(p.Name, func(t *testing.T) {
 							t.Parallel()
 							c.check(t, w, p, ref.end)
 						})
@@ -104,7 +104,7 @@ func TestFaults(t *testing.T) {
 }
 
 // selected returns all or, with -short, the share of a class, in the order of their hashes.
-func selected(class plan.Class, all []plan.Plan) []plan.Plan {
+func selected(class plan.Class, workload string, all []plan.Plan) []plan.Plan {
 	share, known := shortPlans[class]
 	if !known {
 		panic("shortPlans lacks class " + string(class))
@@ -112,15 +112,17 @@ func selected(class plan.Class, all []plan.Plan) []plan.Plan {
 	if !testing.Short() {
 		return all
 	}
-	hash := func(p plan.Plan) uint32 { return crc32.ChecksumIEEE([]byte(p.ID)) }
+	hash := func(p plan.Plan) uint32 {
+		return crc32.ChecksumIEEE(fmt.Appendf(nil, "%s:%s:%s", class, workload, p.Name))
+	}
 	slices.SortStableFunc(all, func(a, b plan.Plan) int { return cmp.Compare(hash(a), hash(b)) })
 	return all[:min(len(all), share)]
 }
 
 // reference is what two runs without faults have shown of a workload.
 type reference struct {
-	plan.Reference
-	end judge.EndState
+	trace []plan.Point
+	end   judge.EndState
 }
 
 func (c *campaign) refer(ctx context.Context, w workload.Workload) (reference, error) {
@@ -134,9 +136,7 @@ func (c *campaign) refer(ctx context.Context, w workload.Workload) (reference, e
 	if differs := judge.L1(results[0].End, results[1].End); len(differs) > 0 {
 		return reference{}, fmt.Errorf("two runs without faults end differently: %q", differs)
 	}
-	return reference{end: results[0].End, Reference: plan.Reference{
-		Workload: w.Name, Trace: results[0].Trace.Common(results[1].Trace),
-	}}, nil
+	return reference{plan.Common(results[0].Trace, results[1].Trace), results[0].End}, nil
 }
 
 func (c *campaign) nextNamespace() string {
@@ -163,7 +163,7 @@ func (c *campaign) check(t *testing.T, w workload.Workload, p plan.Plan, want ju
 type report struct {
 	began time.Time
 	mu    sync.Mutex
-	rows  map[plan.Class]*row
+	rows  map[plan.Class]row
 }
 
 type row struct {
@@ -175,17 +175,15 @@ func (r *report) add(class plan.Class, result rig.Result, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, of := range []plan.Class{class, "all"} {
-		if r.rows[of] == nil {
-			r.rows[of] = &row{}
-		}
-		w := r.rows[of]
-		w.plans++
-		w.took += took
+		counts := r.rows[of]
+		counts.plans++
+		counts.took += took
 		if result.Err != nil || len(result.Violations) > 0 {
-			w.failed++
+			counts.failed++
 		} else if result.Missed {
-			w.missed++
+			counts.missed++
 		}
+		r.rows[of] = counts
 	}
 }
 
@@ -206,9 +204,8 @@ func (r *report) String() string {
 	defer r.mu.Unlock()
 	table := "| class | plans | failed | missed | time |\n| --- | ---: | ---: | ---: | ---: |\n"
 	for _, class := range append(slices.Clone(plan.Classes), "all") {
-		if w := r.rows[class]; w != nil {
-			table += fmt.Sprintf("| %s | %d | %d | %d | %s |\n", class, w.plans, w.failed, w.missed, w.took.Round(time.Second))
-		}
+		counts := r.rows[class]
+		table += fmt.Sprintf("| %s | %d | %d | %d | %s |\n", class, counts.plans, counts.failed, counts.missed, counts.took.Round(time.Second))
 	}
 	return table + fmt.Sprintf("\nAfter %s.\n", time.Since(r.began).Round(time.Second))
 }

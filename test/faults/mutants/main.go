@@ -68,8 +68,8 @@ func run(ctx context.Context) error {
 	return matrix(ctx, root, mutants, strings.Split(*tried, ","), *table)
 }
 
-// checkAll prints for every mutant whether its patch applies where it says, whether
-// it compiles, and whether its plans can exist. It runs nothing.
+// checkAll prints for every mutant whether its patch applies where it says, whether it compiles, and whether its plans can exist. It
+// runs nothing.
 func checkAll(ctx context.Context, root string, mutants []*mutant, out io.Writer) error {
 	c, err := newChecker(ctx, root)
 	if err != nil {

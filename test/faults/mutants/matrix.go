@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -62,19 +61,11 @@ func (s suite) argsFor(m *mutant) (args []string, ok bool) {
 	return append(slices.Clone(s.Args), "-run="+strings.Join(tests, "|")), len(tests) > 0
 }
 
-// kill is how a mutant fares against the suites.
-type kill struct {
-	// Suite is the first that kills it, by a test of a package; empty if none does.
-	Suite, Package, Test string
-	// Err says why it could not be tried.
-	Err error
-}
+// kill is the first suite that kills a mutant, by a test of a package. It is zero if none does.
+type kill struct{ Suite, Package, Test string }
 
 func (k kill) String() string {
-	switch {
-	case k.Err != nil:
-		return fmt.Sprintf("cannot be tried: %v", k.Err)
-	case k.Suite == "":
+	if k.Suite == "" {
 		return "SURVIVED"
 	}
 	return fmt.Sprintf("killed by %s: %s %s", k.Suite, k.Package, k.Test)
@@ -90,15 +81,18 @@ func matrix(ctx context.Context, root string, mutants []*mutant, names []string,
 	}
 	for i, m := range mutants {
 		began := time.Now()
-		known, _ := p.row(m)
-		k := m.try(ctx, root, known, names)
+		k, err := m.try(ctx, root, p.row(m), names)
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		verdict := k.String()
+		if err != nil {
+			verdict = fmt.Sprintf("cannot be tried: %v", err)
 		}
 		if k.Suite == "" {
 			survived++
 		}
-		fmt.Printf("%d/%d %s: %s (%.0f s)\n", i+1, len(mutants), m.Name, k, time.Since(began).Seconds())
+		fmt.Printf("%d/%d %s: %s (%.0f s)\n", i+1, len(mutants), m.Name, verdict, time.Since(began).Seconds())
 		if err := p.setRow(m, k); err != nil {
 			return err
 		}
@@ -126,16 +120,16 @@ func readPage(file string) (p page, err error) {
 	return p, err
 }
 
-// row returns how a mutant was killed; ok is false if no row says by which suite.
-func (p page) row(m *mutant) (k kill, ok bool) {
+// row returns how a mutant was killed, as far as a row says by which suite.
+func (p page) row(m *mutant) (k kill) {
 	for _, line := range p.lines {
 		cells := strings.Split(line, " | ")
 		if len(cells) == 4 && cells[0] == "| "+m.Name && slices.Contains(suiteNames(), cells[2]) {
 			pkg, test, _ := strings.Cut(strings.TrimSuffix(cells[3], " |"), " ")
-			return kill{Suite: cells[2], Package: pkg, Test: test}, true
+			return kill{cells[2], pkg, test}
 		}
 	}
-	return k, false
+	return k
 }
 
 // setRow replaces the row of a mutant.
@@ -151,43 +145,34 @@ func (p *page) setRow(m *mutant, k kill) error {
 }
 
 // try tries a mutant against the test that is known to kill it, if there is one, and then against the suites.
-func (m *mutant) try(ctx context.Context, root string, known kill, names []string) (k kill) {
-	k.Err = func() error {
-		dir, err := os.MkdirTemp("", "snapsched-mutant-")
-		if err != nil {
-			return err
+func (m *mutant) try(ctx context.Context, root string, known kill, names []string) (kill, error) {
+	dir, err := os.MkdirTemp("", "snapsched-mutant-")
+	if err != nil {
+		return kill{}, err
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := m.writeOverlay(root, dir)
+	if err != nil {
+		return kill{}, err
+	}
+	if known.Suite != "" {
+		s := known.again()
+		if k, err := s.run(ctx, root, overlay, s.Args); err == nil && k.Suite != "" { // else the test may be gone, or elsewhere
+			return k, nil
 		}
-		defer os.RemoveAll(dir)
-		overlay, err := m.writeOverlay(root, dir)
-		if err != nil {
-			return err
+	}
+	// Most are killed by a unit test beside what they change.
+	beside := suite{suites[0].Name, m.packages(), suites[0].Args}
+	for _, s := range append([]suite{beside}, suites...) {
+		args, ok := s.argsFor(m)
+		if !ok || !slices.Contains(names, s.Name) {
+			continue
 		}
-		if known.Suite != "" {
-			s := known.again()
-			k.Package, k.Test, err = s.run(ctx, root, append([]string{"-overlay", overlay}, s.Packages...), s.Args)
-			if err == nil && k.Package != "" { // else the test may be gone, or elsewhere
-				k.Suite = s.Name
-				return nil
-			}
+		if k, err := s.run(ctx, root, overlay, args); err != nil || k.Suite != "" {
+			return k, err
 		}
-		// Most are killed by a unit test beside what they change.
-		beside := suite{suites[0].Name, m.packages(), suites[0].Args}
-		for _, s := range append([]suite{beside}, suites...) {
-			args, ok := s.argsFor(m)
-			if !ok || !slices.Contains(names, s.Name) {
-				continue
-			}
-			if k.Package, k.Test, err = s.run(ctx, root, append([]string{"-overlay", overlay}, s.Packages...), args); err != nil {
-				return err
-			}
-			if k.Package != "" {
-				k.Suite = s.Name
-				return nil
-			}
-		}
-		return nil
-	}()
-	return k
+	}
+	return kill{}, nil
 }
 
 // writeOverlay writes the mutated files and the overlay file for go test.
@@ -252,46 +237,44 @@ type event struct{ Action, Package, Test, Output, ImportPath string }
 // spec is the line in which Ginkgo names a spec that failed.
 var spec = regexp.MustCompile(`\[(?:FAIL|PANICKED|TIMEDOUT)\] (.*)`)
 
-// run returns the first test of a suite that fails with some arguments of go test; nothing if all pass.
-func (s suite) run(ctx context.Context, root string, args ...[]string) (pkg, test string, err error) {
-	command := []string{"-C", root, "test", "-json", "-failfast"}
+// run returns the first test of a suite that fails with an overlay and arguments of go test, as a kill; zero if all pass.
+func (s suite) run(ctx context.Context, root, overlay string, args []string) (k kill, err error) {
+	command := slices.Concat([]string{"-C", root, "test", "-json", "-failfast", "-overlay", overlay}, s.Packages, args)
 	if s.Name == "faults" { // on a local cluster
 		command = append([]string{"-C", filepath.Join(root, "hack", "cluster"), "run", ".", "run", "--no-csi", "--", "go"}, command...)
 	}
-	cmd := exec.CommandContext(ctx, "go", append(command, slices.Concat(args...)...)...)
+	cmd := exec.CommandContext(ctx, "go", command...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	var failed *exec.ExitError
 	if err != nil && !errors.As(err, &failed) {
-		return "", "", err
+		return k, err
 	}
 	ran := s.Name != "faults"
-	lines := bufio.NewScanner(bytes.NewReader(out))
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
+	for line := range bytes.Lines(out) {
 		var e event
-		if json.Unmarshal(lines.Bytes(), &e) != nil {
+		if json.Unmarshal(line, &e) != nil {
 			continue
 		}
 		m := spec.FindStringSubmatch(e.Output)
 		ran = ran || e.Action == "run" && (strings.Count(e.Test, "/") > 2)
 		switch {
 		case e.Action == "build-fail":
-			return "", "", fmt.Errorf("%s does not compile with it\n%s", e.ImportPath, stderr.String())
-		case m != nil && pkg == e.Package && strings.HasPrefix(test, "Test"):
-			test = strings.TrimSpace(m[1])
+			return kill{}, fmt.Errorf("%s does not compile with it\n%s", e.ImportPath, stderr.String())
+		case m != nil && k.Package == e.Package && strings.HasPrefix(k.Test, "Test"):
+			k.Test = strings.TrimSpace(m[1])
 		case m != nil:
-			pkg, test = e.Package, strings.TrimSpace(m[1])
-		case e.Action == "fail" && (pkg == "" || !strings.HasPrefix(test, "Test")):
-			pkg, test = e.Package, e.Test
+			k = kill{s.Name, e.Package, strings.TrimSpace(m[1])}
+		case e.Action == "fail" && (k.Package == "" || !strings.HasPrefix(k.Test, "Test")):
+			k = kill{s.Name, e.Package, e.Test}
 		}
 	}
 	switch {
-	case failed != nil && pkg == "":
-		return "", "", fmt.Errorf("go test: %w\n%s", failed, stderr.String())
+	case failed != nil && k.Package == "":
+		return kill{}, fmt.Errorf("go test: %w\n%s", failed, stderr.String())
 	case failed == nil && !ran:
-		return "", "", errors.New("no run has a point of its plans")
+		return kill{}, errors.New("no run has a point of its plans")
 	}
-	return pkg, test, nil
+	return k, nil
 }

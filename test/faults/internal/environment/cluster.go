@@ -102,7 +102,7 @@ func awaitCollector(ctx context.Context, c client.Client) error {
 	if err := errors.Join(c.Create(ctx, owned), c.Delete(ctx, owner)); err != nil {
 		return err
 	}
-	return Await(ctx, 3*time.Minute, func() error {
+	return await(ctx, 3*time.Minute, func() error {
 		err := c.Get(ctx, client.ObjectKeyFromObject(owned), owned)
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -111,8 +111,8 @@ func awaitCollector(ctx context.Context, c client.Client) error {
 	})
 }
 
-// Await calls a function until it succeeds. After the timeout it returns the last error.
-func Await(ctx context.Context, timeout time.Duration, try func() error) error {
+// await calls a function until it succeeds. After the timeout it returns the last error.
+func await(ctx context.Context, timeout time.Duration, try func() error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, timeout, true, func(context.Context) (bool, error) {
 		last = try()

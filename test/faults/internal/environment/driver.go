@@ -17,17 +17,18 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 )
 
-// finalizer is the one that the snapshot controller sets on snapshots.
-const finalizer = "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"
+// Finalizer is the one that the snapshot controller sets on snapshots.
+const Finalizer = "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"
 
 // Driver simulates the snapshot controller and the CSI driver: it makes snapshots ready, and removes its finalizer from those being
 // deleted.
 type Driver struct {
-	run     *Run
-	changed chan struct{}
-	done    map[types.UID]bool
+	run  *Run
+	done map[types.UID]bool
 
 	mu        sync.Mutex
 	behavior  Behavior
@@ -51,9 +52,8 @@ type Behavior struct {
 // Behave changes the driver.
 func (d *Driver) Behave(b Behavior) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.behavior = b
-	d.mu.Unlock()
-	notify(d.changed)
 }
 
 // Err returns the last error of the driver.
@@ -64,12 +64,7 @@ func (d *Driver) Err() error {
 }
 
 func (d *Driver) start(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-d.changed:
-		}
+	for ; ctx.Err() == nil; httpapi.Sleep(ctx, 20*time.Millisecond) {
 		for _, v := range d.run.State().Snapshots {
 			d.mu.Lock()
 			b := d.behavior
@@ -86,7 +81,7 @@ func (d *Driver) start(ctx context.Context) {
 }
 
 func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot, b Behavior) error {
-	protected := controllerutil.ContainsFinalizer(v, finalizer)
+	protected := controllerutil.ContainsFinalizer(v, Finalizer)
 	switch {
 	case v.DeletionTimestamp != nil:
 		if !protected {
@@ -97,14 +92,10 @@ func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot, b 
 		slices.Contains(b.Broken, ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")):
 		return nil
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-time.After(b.Each):
-	}
+	httpapi.Sleep(ctx, b.Each)
 	d.done[v.UID] = true
 	if b.Protects && !protected {
-		if err := d.run.Client.Patch(ctx, v.DeepCopy(), mergePatch(`{"metadata":{"finalizers":[%q]}}`, finalizer)); err != nil {
+		if err := d.run.Client.Patch(ctx, v.DeepCopy(), mergePatch(`{"metadata":{"finalizers":[%q]}}`, Finalizer)); err != nil {
 			return err
 		}
 	}
@@ -117,11 +108,7 @@ func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot, b 
 			return err
 		}
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-time.After(b.Upload):
-	}
+	httpapi.Sleep(ctx, b.Upload)
 	return setReady(true)
 }
 

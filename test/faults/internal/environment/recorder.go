@@ -30,7 +30,6 @@ import (
 type Recorder struct {
 	mu      sync.Mutex
 	changes map[string][]Change
-	waiting map[string][]chan struct{}
 	broken  error
 }
 
@@ -44,9 +43,7 @@ type Change struct {
 	Removed bool
 }
 
-func emptyRecorder() *Recorder {
-	return &Recorder{changes: map[string][]Change{}, waiting: map[string][]chan struct{}{}}
-}
+func emptyRecorder() *Recorder { return &Recorder{changes: map[string][]Change{}} }
 
 func newRecorder(ctx context.Context, c client.WithWatch) (*Recorder, error) {
 	r := emptyRecorder()
@@ -85,17 +82,6 @@ func (r *Recorder) add(kind watch.EventType, o client.Object, at time.Time) {
 	defer r.mu.Unlock()
 	namespace := cmp.Or(o.GetNamespace(), o.GetName())
 	r.changes[namespace] = append(r.changes[namespace], Change{Revision: revision, At: at, Object: o, Removed: kind == watch.Deleted})
-	for _, changed := range r.waiting[namespace] {
-		notify(changed)
-	}
-}
-
-// notify sends to a channel of capacity 1 unless something is waiting in it already.
-func notify(changed chan<- struct{}) {
-	select {
-	case changed <- struct{}{}:
-	default:
-	}
 }
 
 // current returns the objects of a namespace. The mutex is held.
@@ -127,27 +113,17 @@ func (r *Recorder) State(namespace string) *judge.State {
 	}))
 }
 
-// onChange returns a channel that is sent to after each change in a namespace.
-func (r *Recorder) onChange(namespace string) chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	changed := make(chan struct{}, 1)
-	r.waiting[namespace] = append(r.waiting[namespace], changed)
-	return changed
-}
-
 // Forget drops everything about a namespace.
 func (r *Recorder) Forget(namespace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.changes, namespace)
-	delete(r.waiting, namespace)
 }
 
 // CatchUp waits until the record of a namespace holds what the API server does. It lists again each time, because objects of an earlier
 // list may have been deleted since.
 func (r *Recorder) CatchUp(ctx context.Context, c client.Client, namespace string) error {
-	return Await(ctx, 10*time.Second, func() error {
+	return await(ctx, 10*time.Second, func() error {
 		live, err := judge.Read(ctx, c, namespace)
 		if err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -19,12 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
-	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
 )
 
@@ -37,13 +34,11 @@ type Run struct {
 	Driver *Driver
 	// StopOperator and StartOperator let a workload upgrade the operator.
 	StopOperator, StartOperator func()
-	// World is held while somebody writes what the operator's writes are judged by.
-	World sync.Locker
+	// Nicknames are those of the snapshots that were taken before the run, and of the namespace, by their names.
+	Nicknames map[string]string
 
-	etcd      etcd.Client
-	records   *Recorder
-	nicknames map[string]string
-	changed   chan struct{}
+	etcd    etcd.Client
+	records *Recorder
 }
 
 // NewRun creates the namespace of a run. The simulated driver ends with the context.
@@ -54,9 +49,9 @@ func (c *Cluster) NewRun(ctx context.Context, namespace string) (*Run, error) {
 	}
 	r := &Run{
 		Client: c.Client, etcd: c.etcd, records: c.Records, Namespace: namespace, Now: time.Now().Truncate(time.Second),
-		nicknames: map[string]string{namespace: "run"}, changed: c.Records.onChange(namespace),
+		Nicknames: map[string]string{namespace: "run"},
 	}
-	r.Driver = &Driver{run: r, changed: c.Records.onChange(namespace), done: map[types.UID]bool{}}
+	r.Driver = &Driver{run: r, done: map[types.UID]bool{}}
 	go r.Driver.start(ctx)
 	return r, nil
 }
@@ -66,41 +61,31 @@ func (r *Run) CreateClass(ctx context.Context, annotations map[string]string) er
 	all := map[string]string{"snapshot.storage.kubernetes.io/is-default-class": "true"}
 	maps.Copy(all, annotations)
 	return r.Client.Create(ctx, &snapshotv1.VolumeSnapshotClass{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: r.Namespace, Annotations: all,
-		},
-		Driver: r.driver(), DeletionPolicy: snapshotv1.VolumeSnapshotContentDelete,
+		ObjectMeta: metav1.ObjectMeta{Name: r.Namespace, Annotations: all}, Driver: r.driver(),
+		DeletionPolicy: snapshotv1.VolumeSnapshotContentDelete,
 	})
 }
 
 func (r *Run) driver() string { return r.Namespace + ".example.com" }
 
-// DeleteClass deletes the run's VolumeSnapshotClass, if it has one.
-func (r *Run) DeleteClass(ctx context.Context) error {
-	return client.IgnoreNotFound(r.Client.Delete(ctx, Named(&snapshotv1.VolumeSnapshotClass{}, "", r.Namespace)))
-}
-
 // CleanUp deletes what the run has made in no namespace.
 func (r *Run) CleanUp(ctx context.Context) error {
-	fleet := Named(&v1alpha1.ClusterSnapshotSchedule{}, "", r.Namespace)
-	return errors.Join(r.DeleteClass(ctx), client.IgnoreNotFound(r.Client.Delete(ctx, fleet)))
+	var errs []error
+	for _, o := range []client.Object{&snapshotv1.VolumeSnapshotClass{}, &v1alpha1.ClusterSnapshotSchedule{}} {
+		errs = append(errs, client.IgnoreNotFound(r.Client.Delete(ctx, Named(o, "", r.Namespace))))
+	}
+	return errors.Join(errs...)
 }
-
-// Nicknames maps the names of the snapshots that were taken before the run, and of the namespace, to their nicknames.
-func (r *Run) Nicknames() map[string]string { return r.nicknames }
 
 // Called returns an empty object with the name of the snapshot that was taken before the run under a nickname.
 func (r *Run) Called(nickname string) *snapshotv1.VolumeSnapshot {
-	for name, nick := range r.nicknames {
+	for name, nick := range r.Nicknames {
 		if nick == nickname {
 			return Named(&snapshotv1.VolumeSnapshot{}, r.Namespace, name)
 		}
 	}
 	panic("no snapshot has the nickname " + nickname)
 }
-
-// Told returns the channel that is sent to after changes in the namespace.
-func (r *Run) Told() <-chan struct{} { return r.changed }
 
 // State returns what the namespace holds.
 func (r *Run) State() *judge.State { return r.records.State(r.Namespace) }
@@ -126,23 +111,23 @@ func (r *Run) Patch(ctx context.Context, o client.Object, format string, args ..
 // Store stores an object of some age.
 func Store[T client.Object](ctx context.Context, r *Run, o T, age time.Duration) (T, error) {
 	o = builders.Existing(o, uuid.NewUUID(), r.Now.Add(-age))
-	return o, r.put(ctx, o)
+	return o, r.Put(ctx, o)
 }
 
 // Claim stores a bound PVC of some age, after some changes.
 func (r *Run) Claim(
-	ctx context.Context, name string, age time.Duration, labels map[string]string, changes ...func(*corev1.PersistentVolumeClaim),
+	ctx context.Context, name string, age time.Duration, changes ...func(*Run, *corev1.PersistentVolumeClaim),
 ) (*corev1.PersistentVolumeClaim, error) {
-	c := builders.Existing(builders.BoundClaim(r.Namespace, name, "none", labels), uuid.NewUUID(), r.Now.Add(-age))
+	c := builders.Existing(builders.BoundClaim(r.Namespace, name, "none", nil), uuid.NewUUID(), r.Now.Add(-age))
 	// The PVC protection controller sets this condition: it must find nothing to change.
 	c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{
 		Type: "Unused", Status: corev1.ConditionTrue, Reason: "NoPodsUsingPVC",
 		Message: "No pods are currently referencing this PVC", LastTransitionTime: c.CreationTimestamp,
 	}}
 	for _, change := range changes {
-		change(c)
+		change(r, c)
 	}
-	return c, r.put(ctx, c)
+	return c, r.Put(ctx, c)
 }
 
 // OfDriver makes a PVC one of the run's driver, and of the storage class fast.
@@ -151,13 +136,8 @@ func (r *Run) OfDriver(c *corev1.PersistentVolumeClaim) {
 	c.Spec.StorageClassName = ptr.To("fast")
 }
 
-// Overwrite stores another version of an object, whatever generation it has, as a restored etcd does.
-func (r *Run) Overwrite(ctx context.Context, o client.Object) error {
-	o.SetResourceVersion("")
-	return r.put(ctx, o)
-}
-
-func (r *Run) put(ctx context.Context, o client.Object) error {
+// Put stores an object as it is, whatever was stored before.
+func (r *Run) Put(ctx context.Context, o client.Object) error {
 	_, err := r.etcd.Put(ctx, o)
 	return err
 }
@@ -171,73 +151,20 @@ type Taken struct {
 	Name string
 	// Age is how long ago it was taken, and Slot how long ago its slot was. A zero Slot is the same as Age.
 	Age, Slot time.Duration
-	// Uncut snapshots have no creationTime; Unready ones have, but are not ready.
-	Uncut, Unready bool
-	// Error is the error that the driver reports.
-	Error string
-	Held  bool
-	// Protected snapshots have the snapshot controller's finalizer.
-	Protected bool
-	// Orphan snapshots have no controller. Untagged ones have no map key.
-	Orphan, Untagged bool
-	// Imported snapshots were made from a content that is missing, so that they have no status. Without a Slot they have no scheduled-at.
-	Imported bool
-	// Gone makes the snapshot one of a PVC of this UID, which does not exist.
-	Gone types.UID
-	// Source is the PVC that it names, if it is not its own.
-	Source string
-	// Foreign is the controller, if it is not the schedule.
-	Foreign client.Object
+	// Changes make it another one than the ready one of a schedule.
+	Changes []func(*snapshotv1.VolumeSnapshot)
 }
 
 // Snapshot stores a snapshot that a schedule took of a PVC before the run.
 func (r *Run) Snapshot(ctx context.Context, s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, t Taken) error {
-	slot := r.Now.Add(-cmp.Or(t.Slot, t.Age))
-	if t.Source != "" {
-		c = c.DeepCopy()
-		c.Name = t.Source
-	}
-	v := builders.Existing(builders.Snapshot(s, c, slot), uuid.NewUUID(), r.Now.Add(-t.Age))
-	if t.Gone != "" {
-		v.Labels[v1alpha1.LabelMapKey] = string(t.Gone)
-	}
-	if t.Imported {
-		v.Name = t.Name
-		v.Spec.Source = snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: &t.Name}
-		if t.Slot == 0 {
-			delete(v.Annotations, v1alpha1.AnnotationScheduledAt)
-		}
-	}
-	r.nicknames[v.Name] = t.Name
-	if t.Untagged {
-		delete(v.Labels, v1alpha1.LabelMapKey)
-	}
+	v := builders.Existing(builders.Snapshot(s, c, r.Now.Add(-cmp.Or(t.Slot, t.Age))), uuid.NewUUID(), r.Now.Add(-t.Age))
 	v.Annotations[Nickname] = t.Name
-	if t.Held {
-		v.Annotations[v1alpha1.AnnotationHold] = "for the audit"
+	v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: &v.CreationTimestamp}
+	for _, change := range t.Changes {
+		change(v)
 	}
-	if t.Protected {
-		v.Finalizers = []string{finalizer}
-	}
-	if t.Orphan || t.Foreign != nil {
-		v.OwnerReferences = nil
-	}
-	if t.Foreign != nil && !t.Orphan {
-		if err := controllerutil.SetControllerReference(t.Foreign, v, cluster.Scheme); err != nil {
-			return err
-		}
-	}
-	if t.Imported {
-		return r.put(ctx, v)
-	}
-	v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(!t.Unready && !t.Uncut)}
-	if !t.Uncut {
-		v.Status.CreationTime = &v.CreationTimestamp
-	}
-	if t.Error != "" {
-		v.Status.Error = &snapshotv1.VolumeSnapshotError{Message: &t.Error, Time: &v.CreationTimestamp}
-	}
-	return r.put(ctx, v)
+	r.Nicknames[v.Name] = t.Name
+	return r.Put(ctx, v)
 }
 
 // Named sets the namespace and the name of an empty object, which can then be patched or deleted.

@@ -30,21 +30,18 @@ type EndState struct {
 	Wrong []string
 }
 
-// forever is later than any slot: an end state takes all slots as they are.
-var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// TakeEndState describes all objects of a run.
-func TakeEndState(st *State) (e EndState) {
+// TakeEndState describes all objects of a run at a time.
+func TakeEndState(st *State, now time.Time) (e EndState) {
 	for _, f := range st.Fleets {
 		e.add("ClusterSnapshotSchedule", f, f.Status.Conditions, describeFleet(f))
 		e.Wrong = append(e.Wrong, st.fleetErrors(f)...)
 	}
 	for _, s := range st.Schedules {
 		e.add("SnapshotSchedule "+nameOf(s), s, s.Status.Conditions, describeSchedule(s))
-		e.Wrong = append(e.Wrong, st.statusErrors(s, forever)...)
+		e.Wrong = append(e.Wrong, st.statusErrors(s, now)...)
 	}
 	for _, v := range st.Snapshots {
-		e.Facts = append(e.Facts, strings.Join(append(st.describe(v), traits(v)...), ", "))
+		e.Facts = append(e.Facts, strings.Join(append(st.describe(v), traits(v, now)...), ", "))
 	}
 	slices.Sort(e.Facts)
 	slices.Sort(e.Wrong)
@@ -126,10 +123,8 @@ func describeSchedule(s *v1alpha1.SnapshotSchedule) (facts []string) {
 	if s.Status.NextSnapshotTime != nil {
 		facts = append(facts, "a next snapshot")
 	}
-	if r := s.Status.Retention; r != nil && r.Generation == s.Generation { // an operator with an old view edits the spec once more
-		facts = append(facts, fmt.Sprintf("a record and a delay of %s", r.EditDelay))
-	} else if r != nil {
-		facts = append(facts, fmt.Sprintf("a record of generation %d and a delay of %s", r.Generation, r.EditDelay))
+	if r := s.Status.Retention; r != nil { // an operator with an old view edits the spec once more
+		facts = append(facts, fmt.Sprintf("a record of its generation: %t, and a delay of %s", r.Generation == s.Generation, r.EditDelay))
 	}
 	return facts
 }
@@ -165,22 +160,22 @@ func (st *State) describe(v *snapshotv1.VolumeSnapshot) []string {
 func (st *State) slotName(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule, at time.Time) string {
 	spec, err := ReadSpec(&s.Spec)
 	claim := st.claimOf(v)
-	if err != nil || claim == nil || spec.interval == 0 || spec.jitter > 0 {
+	if err != nil || claim == nil || spec.interval == 0 {
 		return "a slot"
 	}
-	since := at.Sub(Anchor(s, claim))
+	since := at.Sub(Anchor(s, claim)) - spec.offset(string(claim.UID))
 	if since < 0 || since%spec.interval != 0 {
 		return "a requested slot"
 	}
 	return fmt.Sprintf("slot %d", since/spec.interval)
 }
 
-func traits(s *snapshotv1.VolumeSnapshot) (facts []string) {
+func traits(s *snapshotv1.VolumeSnapshot, now time.Time) (facts []string) {
 	for _, trait := range []struct {
 		is   bool
 		fact string
 	}{
-		{isUncut(s), "uncut"}, {readyToUse(s), "ready"}, {inError(s), "in error"}, {isHeld(s, time.Now()), "held"},
+		{isUncut(s), "uncut"}, {readyToUse(s), "ready"}, {inError(s), "in error"}, {isHeld(s, now), "held"},
 		{s.DeletionTimestamp != nil, "being deleted"},
 	} {
 		if trait.is {
@@ -194,13 +189,14 @@ func traits(s *snapshotv1.VolumeSnapshot) (facts []string) {
 func StatusErrors(st *State, now time.Time) (found []string) {
 	for _, s := range st.Schedules {
 		found = append(found, st.statusErrors(s, now)...)
+		found = append(found, st.protectedErrors(s, now)...)
 	}
 	slices.Sort(found)
 	return found
 }
 
-// statusErrors compares the counts and times of a status with the objects, at a time or, if now is forever, at any time. While the spec is
-// invalid, Stalled and RetentionPaused say so, and what depends on the spec is absent.
+// statusErrors compares the counts and times of a status with the objects at a time. While the spec is invalid, Stalled and RetentionPaused
+// say so, and what depends on the spec is absent.
 func (st *State) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wrong []string) {
 	status := &s.Status
 	fail := func(format string, args ...any) { wrong = append(wrong, s.Name+": "+fmt.Sprintf(format, args...)) }
@@ -226,9 +222,6 @@ func (st *State) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wron
 	var want v1alpha1.SnapshotScheduleStatus
 	if invalid == nil {
 		want = st.wantStatus(s, now)
-		if !now.Equal(forever) {
-			wrong = append(wrong, st.protectedErrors(s, now)...)
-		}
 	} else {
 		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRetentionPaused)
 		if c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonInvalidSpec {
@@ -241,21 +234,10 @@ func (st *State) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wron
 			}
 		}
 	}
-	if now.Equal(forever) && st.hasFutureTimes() { // the times depend on when status was computed
-		want.LastSnapshotTime, want.OldestRecoveryPointTime = got.LastSnapshotTime, got.OldestRecoveryPointTime
-	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(v1alpha1.InputCount{}, "Skipped")); diff != "" {
 		fail("status is wrong (-want +got):\n%s", diff)
 	}
 	return wrong
-}
-
-// hasFutureTimes returns whether the slot or the cut of a snapshot is well after its creation.
-func (st *State) hasFutureTimes() bool {
-	return slices.ContainsFunc(st.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool {
-		cut, _ := cutTime(v)
-		return later(cut, slotOf(v, forever)).After(v.CreationTimestamp.Add(24 * time.Hour))
-	})
 }
 
 // wantStatus returns the counts and times that the status of a schedule with a valid spec should have.
@@ -332,7 +314,7 @@ func (st *State) fleetErrors(f *v1alpha1.ClusterSnapshotSchedule) []string {
 const ReactionTime = 10 * time.Second
 
 // Late returns what was overdue all the time from one state to a later one, at least so long after it, for the PVCs that are not broken
-// (L3). broken is a pattern of namespace and name, as for path.Match; empty if none is.
+// (L3). broken is a pattern of their names, as for path.Match; empty if none is.
 func Late(before, after *State, at time.Time, within time.Duration, broken string) (found []string) {
 	for _, s := range after.Schedules {
 		was := withUID(before.Schedules, s.UID)
@@ -341,15 +323,15 @@ func Late(before, after *State, at time.Time, within time.Duration, broken strin
 		}
 		for _, e := range after.allSeries(s, at) {
 			earlier := before.series(e.Spec, was, e.mapKey, at.Add(-within))
-			name := ""
-			if e.claim != nil {
-				name = e.claim.Namespace + "/" + e.claim.Name
+			excused := (earlier.claim == nil) != (e.claim == nil)
+			if e.claim != nil && !excused {
+				excused, _ = path.Match(broken, e.claim.Name)
 			}
-			if excused, _ := path.Match(broken, name); excused || (earlier.claim == nil) != (e.claim == nil) {
+			if excused {
 				continue
 			}
 			if slot := earlier.latestDue(); earlier.lacks(slot) && e.lacks(slot) && (e.ttl == 0 || e.now.Sub(slot) < e.ttl) {
-				found = append(found, fmt.Sprintf("PVC %s got no snapshot for slot %s", name, slot.UTC().Format(time.RFC3339)))
+				found = append(found, fmt.Sprintf("PVC %s/%s got no snapshot for slot %s", s.Namespace, e.claim.Name, slot.UTC().Format(time.RFC3339)))
 			}
 			for _, v := range e.snapshots {
 				if had := withUID(earlier.snapshots, v.UID); had != nil && earlier.mustBeDeleted(had) && e.mustBeDeleted(v) {
@@ -374,7 +356,7 @@ func Unready(st *State, since time.Time) (names []string) {
 	return names
 }
 
-// latestDue returns the latest slot that is due, for every jitter offset; zero if none is.
+// latestDue returns the latest slot that is due; zero if none is.
 func (e *series) latestDue() (slot time.Time) {
 	if e.claim == nil {
 		return slot
@@ -383,9 +365,7 @@ func (e *series) latestDue() (slot time.Time) {
 		slot = at
 	}
 	if !e.suspend {
-		if tick, ok := e.latestSlot(Anchor(e.schedule, e.claim), e.now); ok {
-			slot = later(slot, tick)
-		}
+		slot = later(slot, e.latestSlot(time.Time{}, e.now))
 	}
 	return slot
 }
@@ -395,4 +375,57 @@ func (e *series) lacks(slot time.Time) bool {
 	return e.takes() && e.newestSlot().Before(slot) && !slices.ContainsFunc(e.snapshots, func(s *snapshotv1.VolumeSnapshot) bool {
 		return isUncut(s) || e.inProgress(s)
 	})
+}
+
+// protectionLag is for how long condition Protected may show what time alone has changed.
+const protectionLag = time.Minute
+
+// protectedErrors returns how condition Protected of a schedule with a valid spec contradicts the snapshots.
+func (st *State) protectedErrors(s *v1alpha1.SnapshotSchedule, now time.Time) []string {
+	if _, err := ReadSpec(&s.Spec); err != nil || s.DeletionTimestamp != nil {
+		return nil
+	}
+	want := []string{st.protectedReason(s, now), st.protectedReason(s, now.Add(-protectionLag))}
+	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionProtected)
+	if c != nil && slices.Contains(want, c.Reason) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: condition Protected is %+v, want one of %q", s.Name, c, want)}
+}
+
+// protectedReason returns the reason that condition Protected of a schedule with a valid spec has.
+func (st *State) protectedReason(s *v1alpha1.SnapshotSchedule, now time.Time) string {
+	var reasons []string // of each PVC
+	for _, e := range st.allSeries(s, now) {
+		if e.takes() {
+			reasons = append(reasons, e.protectedReason())
+		}
+	}
+	for _, reason := range []string{
+		v1alpha1.ReasonRecoveryPointsOld, v1alpha1.ReasonRecoveryPointsCurrent, v1alpha1.ReasonFirstSnapshotsPending,
+	} {
+		if slices.Contains(reasons, reason) {
+			return reason
+		}
+	}
+	return v1alpha1.ReasonNoMatchingClaims
+}
+
+// protectedReason returns whether a ready snapshot covers the slot before the latest or, if none does, whether one should.
+func (e *series) protectedReason() string {
+	var covered time.Time
+	for _, v := range readyOnes(e.snapshots) {
+		if slot, ok := coveredSlot(v, e.now); ok && !slot.Before(Anchor(e.schedule, e.claim)) {
+			covered = later(covered, slot)
+		}
+	}
+	latest := e.latestSlot(time.Time{}, e.now)
+	previous := e.latestSlot(time.Time{}, latest.Add(-time.Second))
+	switch {
+	case !covered.IsZero() && !covered.Before(previous):
+		return v1alpha1.ReasonRecoveryPointsCurrent
+	case covered.IsZero() && e.latestSlot(time.Time{}, e.now.Add(-e.readyDeadline)).IsZero():
+		return v1alpha1.ReasonFirstSnapshotsPending
+	}
+	return v1alpha1.ReasonRecoveryPointsOld
 }

@@ -49,7 +49,7 @@ func (r *finished) objects() (all []client.Object) {
 	if r.schedule == nil {
 		return all
 	}
-	status := StateOf(append(all, r.schedule)).wantStatus(r.schedule, forever)
+	status := StateOf(append(all, r.schedule)).wantStatus(r.schedule, noon.Add(time.Hour))
 	status.ObservedGeneration, status.NextSnapshotTime = 1, &r.schedule.CreationTimestamp
 	status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScheduled},
@@ -137,7 +137,7 @@ func TestL1(t *testing.T) {
 		{"status is of an older spec", func(r *finished) { r.schedule.Generation = 2 }, nil, []string{"status is of generation 1, want 2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			reference, r := TakeEndState(StateOf(finish(0).objects())), finish(time.Hour)
+			reference, r := TakeEndState(StateOf(finish(0).objects()), noon), finish(time.Hour)
 			if c.change != nil {
 				c.change(r)
 			}
@@ -145,7 +145,7 @@ func TestL1(t *testing.T) {
 			if c.status != nil {
 				c.status(&r.schedule.Status)
 			}
-			found := L1(reference, TakeEndState(StateOf(objects)))
+			found := L1(reference, TakeEndState(StateOf(objects), noon.Add(time.Hour)))
 			if len(found) != len(c.want) {
 				t.Fatalf("found %q, want %q", found, c.want)
 			}
@@ -246,9 +246,63 @@ func TestLate(t *testing.T) {
 			c.change(schedule, claim)
 		}
 		all := StateOf(append([]client.Object{schedule, claim, newClaim("broken")}, c.snapshots...))
-		found := strings.Join(Late(all, all, noon.Add(time.Minute), ReactionTime, "shop/broken"), "; ")
+		found := strings.Join(Late(all, all, noon.Add(time.Minute), ReactionTime, "broken"), "; ")
 		if (c.want == "") != (found == "") || !strings.Contains(found, c.want) {
 			t.Errorf("%s: found %q, want %q", c.name, found, c.want)
 		}
+	}
+}
+
+func TestProtectedReason(t *testing.T) {
+	const (
+		old     = v1alpha1.ReasonRecoveryPointsOld
+		current = v1alpha1.ReasonRecoveryPointsCurrent
+		pending = v1alpha1.ReasonFirstSnapshotsPending
+	)
+	type change func(*v1alpha1.SnapshotSchedule, *corev1.PersistentVolumeClaim)
+	type snapshots []*snapshotv1.VolumeSnapshot
+	created := func(ago time.Duration) change {
+		return func(_ *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim) {
+			c.CreationTimestamp.Time = noon.Add(-ago)
+		}
+	}
+	unbound := func(_ *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim) {
+		c.Status.Phase = corev1.ClaimPending
+	}
+	// It delays the slots by 694 seconds.
+	jitter := func(s *v1alpha1.SnapshotSchedule, _ *corev1.PersistentVolumeClaim) { s.Spec.Jitter = "1h" }
+	// The schedule has slots each 6h, the latest one at noon.
+	for name, tc := range map[string]struct {
+		change    change
+		snapshots snapshots
+		want      string
+	}{
+		"the latest slot":          {snapshots: snapshots{ready("a", 0)}, want: current},
+		"the slot before":          {snapshots: snapshots{ready("a", 6*time.Hour)}, want: current},
+		"two slots before":         {snapshots: snapshots{ready("a", 12*time.Hour)}, want: old},
+		"none":                     {want: old},
+		"one that is not ready":    {snapshots: snapshots{newSnapshot("a", noon)}, want: old},
+		"none yet":                 {change: created(59 * time.Minute), want: pending},
+		"none after readyDeadline": {change: created(time.Hour), want: old},
+		"one that was taken before the PVC": {change: created(time.Minute),
+			snapshots: snapshots{ready("a", time.Hour)}, want: pending},
+		"an imported one, of a slot":   {snapshots: snapshots{imported(ready("a", 0))}, want: current},
+		"a PVC that is not bound":      {change: unbound, want: v1alpha1.ReasonNoMatchingClaims},
+		"the slot before, with jitter": {change: jitter, snapshots: snapshots{ready("a", 12*time.Hour-694*time.Second)}, want: current},
+		"an older one, with jitter":    {change: jitter, snapshots: snapshots{ready("a", 12*time.Hour-693*time.Second)}, want: old},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := newSchedule("every"), newClaim("data")
+			if tc.change != nil {
+				tc.change(s, c)
+			}
+			objects := []client.Object{s, c}
+			for _, v := range tc.snapshots {
+				objects = append(objects, v)
+			}
+			if got := StateOf(objects).protectedReason(s, noon); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
 	}
 }

@@ -10,7 +10,6 @@
 //	limits.go     creates, and what the storage can take
 //	schedule.go   writes of schedules, among them the children of ClusterSnapshotSchedules
 //	endstate.go   what is left at the end of a run, whether status agrees with it, and what should have been done by now
-//	protected.go  whether condition Protected agrees with it, at a time
 //	state.go, slots.go, retention.go
 //	              the contract
 package judge
@@ -31,8 +30,8 @@ import (
 // AtWrite judges the writes of operators while they pass: it reads what the API server holds at that moment, in which nobody else
 // writes. It judges S1 to S5, S7, S8, S9, Slot, STAT-12, FLIGHT-1, LIMIT-2 to LIMIT-4 and the FLEET clauses.
 type AtWrite struct {
-	// Live reads the API server.
-	Live client.Reader
+	// Objects reads what the API server holds of the run.
+	Objects func(context.Context) ([]client.Object, error)
 	// Namespace is the run's; a ClusterSnapshotSchedule has its name.
 	Namespace string
 	// ClockIsWrong returns whether the clocks of the operator and of the API server differ.
@@ -56,9 +55,9 @@ type AtWrite struct {
 }
 
 // NewAtWrite returns an AtWrite that has seen nothing.
-func NewAtWrite(live client.Reader, namespace string, clockIsWrong func() bool) *AtWrite {
+func NewAtWrite(objects func(context.Context) ([]client.Object, error), namespace string, clockIsWrong func() bool) *AtWrite {
 	return &AtWrite{
-		Live: live, Namespace: namespace, ClockIsWrong: clockIsWrong,
+		Objects: objects, Namespace: namespace, ClockIsWrong: clockIsWrong,
 		lost: map[slot]*v1alpha1.SnapshotSchedule{}, creators: map[string]time.Time{}, adopted: map[types.UID]bool{},
 	}
 }
@@ -95,7 +94,7 @@ func nothing(int) {}
 func (j *AtWrite) Write(ctx context.Context, a Attempt) (answered func(code int)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	objects, err := Read(ctx, j.Live, j.Namespace)
+	objects, err := j.Objects(ctx)
 	if err != nil {
 		j.fail("cannot be judged", "%s %s %s: %v", a.Verb, a.Resource, a.Name, err)
 		return nothing

@@ -4,7 +4,7 @@
 package judge
 
 import (
-	"fmt"
+	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -35,55 +35,34 @@ func (j *AtWrite) knownTo(a Attempt, st *State) (known []*snapshotv1.VolumeSnaps
 	return known
 }
 
-// over returns how many of the snapshots count, if there is no place for another one.
-func over(limit int, known []*snapshotv1.VolumeSnapshot, counts func(*snapshotv1.VolumeSnapshot) bool) (n int, is bool) {
-	for _, v := range known {
-		if counts(v) {
-			n++
+// judgeLimits judges the create of a snapshot for a slot by what its driver and its PVC have already, of any schedule.
+func (j *AtWrite) judgeLimits(st *State, v *snapshotv1.VolumeSnapshot, of slot, a Attempt) {
+	ofDriver := func(is func(*snapshotv1.VolumeSnapshot) bool) func(*snapshotv1.VolumeSnapshot) bool {
+		return func(other *snapshotv1.VolumeSnapshot) bool { return st.sameDriver(v, other) && is(other) }
+	}
+	known := j.knownTo(a, st)
+	for _, c := range []struct {
+		clause string
+		limit  int
+		counts func(*snapshotv1.VolumeSnapshot) bool
+		why    string
+	}{
+		{"FLIGHT-1", j.Limits.InFlight, ofDriver(st.inFlight), "while %d of its driver were in flight, and the limit is %d"},
+		{"LIMIT-2", j.Limits.Pending, ofDriver(isPending), "while %d of its driver were pending, and the limit is %d"},
+		{"LIMIT-3", j.Limits.PerVolume, func(other *snapshotv1.VolumeSnapshot) bool { return j.samePVC(of, other) },
+			"while its PVC had %d, and it may have %d"},
+	} {
+		have := len(known) - len(slices.DeleteFunc(slices.Clone(known), c.counts))
+		if c.limit > 0 && have >= c.limit {
+			j.fail(c.clause, "VolumeSnapshot %s was created "+c.why, a.Name, have, c.limit)
 		}
 	}
-	return n, limit > 0 && n >= limit
-}
-
-// overInFlight returns how many snapshots of the driver are in flight, if they are too many.
-func (j *AtWrite) overInFlight(st *State, v *snapshotv1.VolumeSnapshot, a Attempt) string {
-	n, is := over(j.Limits.InFlight, j.knownTo(a, st), func(other *snapshotv1.VolumeSnapshot) bool {
-		return st.sameDriver(v, other) && st.inFlight(other)
-	})
-	if !is {
-		return ""
-	}
-	return fmt.Sprintf("while %d of its driver were in flight, and the limit is %d", n, j.Limits.InFlight)
-}
-
-// overPending returns how many snapshots of the driver are uncut or uploading, if they are too many.
-func (j *AtWrite) overPending(st *State, v *snapshotv1.VolumeSnapshot, a Attempt) string {
-	n, is := over(j.Limits.Pending, j.knownTo(a, st), func(other *snapshotv1.VolumeSnapshot) bool {
-		return st.sameDriver(v, other) && !readyToUse(other) && !inError(other) && !isImported(other)
-	})
-	if !is {
-		return ""
-	}
-	return fmt.Sprintf("while %d of its driver were pending, and the limit is %d", n, j.Limits.Pending)
-}
-
-// overPlaces returns how many snapshots of all schedules its PVC has, if it may have no more.
-func (j *AtWrite) overPlaces(st *State, of slot, a Attempt) string {
-	n, is := over(j.Limits.PerVolume, j.knownTo(a, st), func(other *snapshotv1.VolumeSnapshot) bool { return j.samePVC(of, other) })
-	if !is {
-		return ""
-	}
-	return fmt.Sprintf("while its PVC had %d, and it may have %d", n, j.Limits.PerVolume)
-}
-
-// tooSoon returns after which snapshot of its PVC, of any schedule, a snapshot comes too soon.
-func (j *AtWrite) tooSoon(st *State, of slot, a Attempt) string {
-	for _, other := range j.knownTo(a, st) {
+	for _, other := range known {
 		if age := time.Since(other.CreationTimestamp.Time); j.samePVC(of, other) && age < j.Limits.Spacing {
-			return fmt.Sprintf("%s after %s of the same PVC, and they must be %s apart", age.Round(time.Millisecond), other.Name, j.Limits.Spacing)
+			j.fail("LIMIT-4", "VolumeSnapshot %s was created %s after %s of the same PVC, and they must be %s apart",
+				a.Name, age.Round(time.Millisecond), other.Name, j.Limits.Spacing)
 		}
 	}
-	return ""
 }
 
 func (j *AtWrite) samePVC(of slot, v *snapshotv1.VolumeSnapshot) bool {
@@ -109,7 +88,12 @@ func (st *State) driverOf(v *snapshotv1.VolumeSnapshot) (driver string, ok bool)
 	return "", false
 }
 
-// inFlight returns whether a snapshot counts.
+// isPending returns whether a snapshot is uncut or uploading.
+func isPending(v *snapshotv1.VolumeSnapshot) bool {
+	return !readyToUse(v) && !inError(v) && !isImported(v)
+}
+
+// inFlight returns whether a snapshot is uncut, and not for long.
 func (st *State) inFlight(v *snapshotv1.VolumeSnapshot) bool {
 	limit := time.Hour
 	if s := withUID(st.Schedules, controllerOf(v)); s != nil {

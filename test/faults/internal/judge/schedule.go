@@ -12,7 +12,6 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
@@ -28,18 +27,14 @@ func (j *AtWrite) schedule(ctx context.Context, st *State, a Attempt) (answered 
 		if code >= 300 {
 			return
 		}
-		after := &v1alpha1.SnapshotSchedule{}
-		err := j.Live.Get(ctx, client.ObjectKey{Namespace: j.Namespace, Name: a.Name}, after)
+		objects, err := j.Objects(ctx)
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		switch {
-		case apierrors.IsNotFound(err):
-			after = nil
-		case err != nil:
+		if err != nil {
 			j.fail("cannot be judged", "%s of SnapshotSchedule %s: %v", a.Verb, a.Name, err)
 			return
 		}
-		j.scheduleChange(st, a, before, after)
+		j.scheduleChange(st, a, before, Named(StateOf(objects).Schedules, a.Name))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -68,59 +69,40 @@ func (e *series) tooOld(slot time.Time) bool {
 	return e.ttl > 0 && age >= e.ttl || e.startingDeadline > 0 && age >= e.startingDeadline
 }
 
-// mayBeDue returns whether a slot may be due for the PVC, for some jitter offset.
+// mayBeDue returns whether a slot is due for the PVC; near changes of the zone's clock, whether one may be.
 func (e *series) mayBeDue() bool {
-	covered, anchor := e.newestSlot(), Anchor(e.schedule, e.claim)
+	covered := e.newestSlot()
 	due := func(slot time.Time) bool { return slot.After(covered) && !slot.After(e.now) && !e.tooOld(slot) }
-	if due(e.requested()) {
-		return true
-	}
-	if e.suspend || e.now.Before(anchor) {
-		return false
-	}
-	latest, ok := e.latestPossibleSlot(anchor, covered, e.now)
-	return ok && due(latest)
+	return due(e.requested()) || !e.suspend && due(e.latestSlot(covered, e.now))
 }
 
-// latestPossibleSlot returns the latest time up to now that is a slot for some jitter offset, if there is one after covered.
-func (spec *Spec) latestPossibleSlot(anchor, covered, now time.Time) (time.Time, bool) {
-	base := anchor.Add(now.Sub(anchor).Truncate(max(spec.interval, 1)))
-	if spec.interval == 0 {
-		var ok bool
-		if base, ok = spec.cron.lastFiring(now, later(covered, anchor).Add(-spec.jitter), spec.zone); !ok {
-			return base, false
+// latestSlot returns the latest slot of the interval or the cron line after one time, and up to another; zero if there is none.
+func (e *series) latestSlot(after, by time.Time) time.Time {
+	return e.Spec.latestSlot(Anchor(e.schedule, e.claim), e.mapKey, after, by)
+}
+
+// latestSlot returns that of a PVC with an anchor. It is exact unless the zone's clock changes shortly before.
+func (spec *Spec) latestSlot(anchor time.Time, mapKey string, after, by time.Time) (none time.Time) {
+	offset := spec.offset(mapKey)
+	base, limit := by.Add(-offset), later(anchor, after).Add(-offset)
+	switch {
+	case spec.interval == 0:
+		if firing, ok := spec.cron.lastFiring(base, limit, spec.zone); ok {
+			return firing.Add(offset)
+		}
+	case !base.Before(anchor):
+		if slot := anchor.Add(base.Sub(anchor).Truncate(spec.interval) + offset); slot.After(after) {
+			return slot
 		}
 	}
-	if latest := base.Add(max(spec.jitter-1, 0)); latest.Before(now) {
-		return latest, true
-	}
-	if spec.jitter > 0 {
-		return now, true
-	}
-	return base, true
+	return none
 }
 
-// latestSlot returns the latest slot of the interval or the cron line, without its offset, that is due by a time for every offset. It
-// is exact unless the zone's clock changes shortly before.
-func (spec *Spec) latestSlot(anchor, by time.Time) (slot time.Time, ok bool) {
-	base := by.Add(-spec.jitter)
-	switch {
-	case base.Before(anchor):
-		return slot, false
-	case spec.interval > 0:
-		return anchor.Add(base.Sub(anchor).Truncate(spec.interval)), true
-	}
-	return spec.cron.lastFiring(base, anchor, spec.zone)
-}
-
-// mayBeSlot returns whether a time is a slot of the interval or the cron line, for some jitter offset.
-func (spec *Spec) mayBeSlot(at, anchor time.Time) bool {
-	if spec.interval > 0 {
-		since := at.Sub(anchor)
-		return since >= 0 && since%spec.interval < max(spec.jitter, 1)
-	}
-	_, ok := spec.cron.lastFiring(at, at.Add(-max(spec.jitter, 1)), spec.zone)
-	return ok && at.After(anchor)
+// offset returns by how much jitter delays the slots of a PVC. Its hash must never change: slots are part of the names of snapshots.
+func (spec *Spec) offset(mapKey string) time.Duration {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(mapKey))
+	return time.Duration(hash.Sum64()%uint64(max(spec.jitter.Seconds(), 1))) * time.Second
 }
 
 // cronLine is a cron line as CronJob's parser reads it: a bit for each value. To find a firing it tests every minute.

@@ -50,10 +50,9 @@ func (j *AtWrite) create(st *State, a Attempt) {
 		j.fail("S1", "VolumeSnapshot %s was created without a schedule or a slot", a.Name)
 		return
 	}
+	j.judgeLimits(st, v, of, a)
 	for _, c := range []struct{ clause, why string }{
 		{"S4", j.takenTwice(st, of)}, {"Slot", j.noSlot(st, of)}, {"Slot", j.blocked(st, of, a)},
-		{"FLIGHT-1", j.overInFlight(st, v, a)}, {"LIMIT-2", j.overPending(st, v, a)},
-		{"LIMIT-3", j.overPlaces(st, of, a)}, {"LIMIT-4", j.tooSoon(st, of, a)},
 	} {
 		if c.why != "" {
 			j.fail(c.clause, "VolumeSnapshot %s was created %s", a.Name, c.why)
@@ -91,7 +90,7 @@ func (j *AtWrite) noSlot(st *State, of slot) (why string) {
 		switch anchor := Anchor(s, claim); {
 		case at.Before(anchor):
 			why = "for a time before the anchor"
-		case requested(s, claim.Name).Equal(at), err == nil && spec.mayBeSlot(at, anchor):
+		case requested(s, claim.Name).Equal(at), err == nil && spec.latestSlot(anchor, of.mapKey, at.Add(-1), at).Equal(at):
 			return ""
 		default:
 			why = fmt.Sprintf("for %s, which is not a slot of its schedule", at.UTC().Format(time.RFC3339))

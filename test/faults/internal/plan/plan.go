@@ -29,16 +29,12 @@ var Classes = []Class{Crash, TwoManagers, Idle}
 // Action is what the wire does at a point.
 type Action string
 
-// Actions at a request.
+// Actions at a request: CrashBefore and CrashAfter are those of plans, the others those of workloads, in every run.
 const (
 	// CrashBefore and CrashAfter end the operator before a write, or after its commit.
 	CrashBefore Action = "before"
 	CrashAfter  Action = "after"
-)
-
-// Actions of workloads, in every run.
-const (
-	Quota Action = "403-quota"
+	Quota       Action = "403-quota"
 	// Uninstalled answers as if the CRD were not installed.
 	Uninstalled Action = "404"
 	Delay       Action = "delayed"
@@ -46,22 +42,14 @@ const (
 	Hang Action = "hang"
 )
 
-// Fault is one action at one point.
-type Fault struct {
-	At     Point
-	Action Action
-}
-
-// String returns the fault as plan IDs contain it.
-func (f Fault) String() string { return fmt.Sprintf("%s:%s", f.At, f.Action) }
-
-// Plan is one run of a workload with its faults.
+// Plan is one run of a workload.
 type Plan struct {
-	// ID names the plan on the command line: class, workload, points and actions.
-	ID    string
 	Class Class
-	// Fault, if set, is injected once.
-	Fault *Fault
+	// Name is that of its test, below those of class and workload.
+	Name string
+	// Action, if there is one, is injected once, at a point.
+	Action Action
+	At     Point
 	// IdleFor is how long the end state is observed.
 	IdleFor time.Duration
 }
@@ -75,7 +63,7 @@ const OfNeighbor = "neighbor/"
 // Point is a request of a run, at which a fault can be injected. It is the same in every run of a workload: objects are named by their
 // role, not by slots and UIDs.
 type Point struct {
-	// Verb is that of RBAC, or "live-list" for a list that fills no cache.
+	// Verb is that of RBAC.
 	Verb string
 	// Resource is the plural with its subresource.
 	Resource string
@@ -85,7 +73,7 @@ type Point struct {
 	Nth int
 }
 
-// String returns the point as plan IDs contain it.
+// String returns the point as plans' names contain it.
 func (p Point) String() string {
 	return fmt.Sprintf("%s.%s.%s.%d", p.Verb, p.Resource, p.Object, p.Nth)
 }
@@ -98,47 +86,26 @@ func (p Point) IsWrite() bool {
 // IsDiscovery reports whether the request is one of discovery.
 func (p Point) IsDiscovery() bool { return p.Verb == "get" && p.Resource == DiscoveryPath }
 
-// Trace is the points of one run, in order.
-type Trace []Point
-
-// Common returns the points that two traces share. A plan at any other point would often miss it.
-func (t Trace) Common(other Trace) Trace {
-	return t.where(func(p Point) bool { return slices.Contains(other, p) })
+// Common returns the points that the traces of two runs share. A plan at any other point would often miss it.
+func Common(trace, other []Point) []Point {
+	return slices.DeleteFunc(slices.Clone(trace), func(p Point) bool { return !slices.Contains(other, p) })
 }
 
-func (t Trace) where(holds func(Point) bool) Trace {
-	return slices.DeleteFunc(slices.Clone(t), func(p Point) bool { return !holds(p) })
-}
-
-// Reference is what the reference run shows of a workload.
-type Reference struct {
-	Workload string
-	Trace    Trace
-}
-
-// Plans lists the plans of a class. The end states of class Idle are observed for some time.
-func (r Reference) Plans(class Class, idle time.Duration) (all []Plan) {
+// Of lists the plans of a class for a workload whose reference run has a trace. The end states of class Idle are observed for some time.
+func Of(class Class, trace []Point, idle time.Duration) (all []Plan) {
 	switch class {
 	case Crash:
-		for _, point := range r.Trace.where(Point.IsWrite) {
+		for _, point := range trace {
 			for _, action := range []Action{CrashBefore, CrashAfter} {
-				f := Fault{At: point, Action: action}
-				p := r.plan(Crash, f)
-				p.Fault = &f
-				all = append(all, p)
+				if point.IsWrite() {
+					all = append(all, Plan{Class: class, Name: fmt.Sprintf("%s:%s", point, action), At: point, Action: action})
+				}
 			}
 		}
 	case TwoManagers:
-		return []Plan{r.plan(TwoManagers, "free")}
+		all = append(all, Plan{Class: class, Name: "free"})
 	case Idle:
-		p := r.plan(Idle, idle)
-		p.IdleFor = idle
-		return []Plan{p}
+		all = append(all, Plan{Class: class, Name: idle.String(), IdleFor: idle})
 	}
 	return all
-}
-
-// plan returns a plan whose ID ends with what is special about it.
-func (r Reference) plan(class Class, special any) Plan {
-	return Plan{ID: fmt.Sprintf("%s:%s:%s", class, r.Workload, special), Class: class}
 }

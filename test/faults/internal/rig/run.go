@@ -37,7 +37,7 @@ const (
 
 // Result is what became of a run.
 type Result struct {
-	Trace plan.Trace
+	Trace []plan.Point
 	End   judge.EndState
 	// Missed is set if the run did not reach the point of its fault.
 	Missed bool
@@ -114,11 +114,11 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		return err
 	}
 	r.wire = wire.New(wire.Options{
-		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Fault: r.plan.Fault,
-		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
+		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Plan: r.plan,
+		Nicknames: r.run.Nicknames, Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
-	r.run.World = &r.wire.World
-	r.judge = judge.NewAtWrite(r.server.Client, namespace, func() bool { return false })
+	objects := func(ctx context.Context) ([]client.Object, error) { return judge.Read(ctx, r.server.Client, namespace) }
+	r.judge = judge.NewAtWrite(objects, namespace, func() bool { return false })
 	r.judge.Limits = r.workload.Limits
 	r.judge.Moments = r.moments
 	r.remember()
@@ -177,7 +177,6 @@ func (r *Run) untilEnd(ctx context.Context) (late, err error) {
 			r.start()
 		case <-deadline.C:
 			return fmt.Errorf("not finished after %s: %w", timeout, r.unfinished()), nil
-		case <-r.run.Told():
 		case <-tick.C:
 		}
 		if err := r.advance(ctx); err != nil {
@@ -187,6 +186,15 @@ func (r *Run) untilEnd(ctx context.Context) (late, err error) {
 			return nil, nil
 		}
 	}
+}
+
+// quiet returns how long the operators have sent no request, and nothing has changed that they might react to.
+func (r *Run) quiet() time.Duration {
+	quiet := r.wire.Quiet()
+	for _, c := range r.run.Changes() {
+		quiet = min(quiet, time.Since(c.At))
+	}
+	return quiet
 }
 
 // advance starts operators again that ended, and takes the next step of the workload when it is due.
@@ -199,7 +207,7 @@ func (r *Run) advance(ctx context.Context) error {
 		return nil
 	}
 	next := r.workload.Steps[r.step]
-	if !next.When(r.run.State()) || next.Calm && r.wire.Quiet() <= quietTime {
+	if isDue := next.When(r.run.State()) == nil; !isDue || next.Calm && r.quiet() <= quietTime {
 		return nil
 	}
 	r.step++
@@ -224,7 +232,8 @@ func (r *Run) take(ctx context.Context, s workload.Step) error {
 func (r *Run) unfinished() error {
 	switch {
 	case r.step < len(r.workload.Steps):
-		return fmt.Errorf("step %q of the workload is not due yet", r.workload.Steps[r.step].What)
+		next := r.workload.Steps[r.step]
+		return errors.Join(fmt.Errorf("step %q of the workload is not due yet", next.What), next.When(r.run.State()))
 	case len(r.crashes) > 0:
 		return errors.New("the operator is down")
 	}
@@ -232,15 +241,15 @@ func (r *Run) unfinished() error {
 	if r.want == nil || r.plan.IdleFor > 0 {
 		enough = quietReference
 	}
-	if q := r.wire.Quiet(); q < enough {
-		return fmt.Errorf("the operator is still active: its last request or event was %s ago", q.Round(time.Millisecond))
+	if q := r.quiet(); q < enough {
+		return fmt.Errorf("the operator is still active: its last request, or a change, was %s ago", q.Round(time.Millisecond))
 	}
 	state := r.run.State()
 	if err := r.workload.End(state); err != nil || r.want == nil {
 		return err
 	}
 	var errs []error
-	for _, v := range judge.L1(*r.want, judge.TakeEndState(state)) {
+	for _, v := range judge.L1(*r.want, judge.TakeEndState(state, time.Now())) {
 		errs = append(errs, errors.New(v))
 	}
 	return errors.Join(errs...)
@@ -256,7 +265,7 @@ func (r *Run) result(ctx context.Context, late error) Result {
 	if err := r.server.Records.CatchUp(ctx, r.server.Client, r.run.Namespace); err != nil {
 		return Result{Err: err}
 	}
-	res := Result{Trace: r.wire.Trace(), End: judge.TakeEndState(r.run.State()), Missed: r.wire.Missed()}
+	res := Result{Trace: r.wire.Trace(), End: judge.TakeEndState(r.run.State(), time.Now()), Missed: r.wire.Missed()}
 	res.Violations = slices.Concat(r.judge.Found(), atEnd)
 	for _, s := range r.wire.Sent() {
 		if s.Forbidden {
@@ -275,20 +284,10 @@ func (r *Run) result(ctx context.Context, late error) Result {
 	return res
 }
 
-// broken is a pattern of the PVCs that fail for good; empty if none do.
-func (r *Run) broken() string {
-	switch {
-	case r.workload.Broken != "":
-		return r.run.Namespace + "/" + r.workload.Broken
-	case r.workload.Neighbor != nil:
-		return r.neighbor() + "/*"
-	}
-	return ""
-}
-
-// observe returns what happens while nothing may happen (L2) or, while some PVCs fail for good, what is late of the others (L3).
+// observe returns what happens while nothing may happen (L2) or, while some PVCs or a neighbor fail for good, what is late of the others
+// (L3).
 func (r *Run) observe(ctx context.Context) (found []string) {
-	if r.broken() != "" {
+	if r.workload.Broken != "" || r.workload.Neighbor != nil {
 		return r.observeBroken(ctx)
 	}
 	sent, changes := len(r.wire.Sent()), len(r.run.Changes())
@@ -312,7 +311,7 @@ func (r *Run) observeBroken(ctx context.Context) (found []string) {
 		if past := r.moments(now.Add(-judge.ReactionTime)); len(past) > 0 { // the last of them is of that time
 			then = judge.StateOf(past[len(past)-1].Objects)
 		}
-		for _, what := range judge.Late(then, current, now, judge.ReactionTime, r.broken()) {
+		for _, what := range judge.Late(then, current, now, judge.ReactionTime, r.workload.Broken) {
 			found = append(found, "L3: "+what)
 		}
 	}

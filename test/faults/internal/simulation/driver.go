@@ -74,8 +74,7 @@ func (d *driver) observe(c kube.Change) {
 
 // later does something with an object after a while, unless it has been removed by then, or its deletion has begun.
 func later[T client.Object](d *driver, least, most time.Duration, o T, do func(T)) {
-	k, err := kube.KindOf(o)
-	must(err)
+	k := kube.KindOf(o)
 	d.after(between(d.rand, least, most), func() {
 		now, ok := d.server.Find(k, o.GetName()).(T)
 		if ok && now.GetUID() == o.GetUID() && (now.GetDeletionTimestamp() == nil) == (o.GetDeletionTimestamp() == nil) {

@@ -53,10 +53,6 @@ func (s scenario) freeze(k kube.Kind, d time.Duration) func() {
 	return func() { s.operators[0].frozen[k] = time.Now().Add(d) }
 }
 
-func (s scenario) editSpec(change func(*v1alpha1.SnapshotScheduleSpec)) {
-	s.edit(kube.Schedules, "plan", func(o client.Object) { change(&o.(*v1alpha1.SnapshotSchedule).Spec) })
-}
-
 func (s scenario) expect(condition, reason string) {
 	s.t.Helper()
 	if c := meta.FindStatusCondition(s.schedule("plan").Status.Conditions, condition); c == nil || c.Reason != reason {
@@ -183,9 +179,9 @@ func TestLateCaches(t *testing.T) {
 			s.pass(3*time.Hour+30*time.Minute, s.freeze(kube.Snapshots, 2*time.Hour), func() {
 				all := s.snapshots()
 				s.edit(kube.Snapshots, all[len(all)-1].Name, func(o client.Object) { delete(o.GetLabels(), v1alpha1.LabelMapKey) })
-				s.editSpec(func(spec *v1alpha1.SnapshotScheduleSpec) { spec.SnapshotTTL, spec.Suspend = "1h", true })
+				s.editSpec("plan", func(spec *v1alpha1.SnapshotScheduleSpec) { spec.SnapshotTTL, spec.Suspend = "1h", true })
 			})
-			s.pass(time.Hour, func() { s.editSpec(func(spec *v1alpha1.SnapshotScheduleSpec) { spec.Suspend = false }) })
+			s.pass(time.Hour, func() { s.editSpec("plan", func(spec *v1alpha1.SnapshotScheduleSpec) { spec.Suspend = false }) })
 		}},
 		"the end of the schedule, before a backup tool restores a snapshot": {v1alpha1.SnapshotScheduleSpec{}, func(s scenario) {
 			s.pass(90*time.Minute, s.freeze(kube.Schedules, time.Hour), func() {

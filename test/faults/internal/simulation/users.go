@@ -193,8 +193,8 @@ func (u *users) createSchedule(name string) {
 	u.create(&v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
 }
 
-func (u *users) editSpec(name string, change func(*v1alpha1.SnapshotScheduleSpec)) {
-	u.edit(kube.Schedules, name, func(o client.Object) { change(&o.(*v1alpha1.SnapshotSchedule).Spec) })
+func (w *world) editSpec(name string, change func(*v1alpha1.SnapshotScheduleSpec)) {
+	w.edit(kube.Schedules, name, func(o client.Object) { change(&o.(*v1alpha1.SnapshotSchedule).Spec) })
 }
 
 // editSchedule draws one part of a spec again, and repairs an invalid spec.

@@ -31,9 +31,8 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
-	"iter"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -91,7 +90,7 @@ func newWorld(start time.Time, seed uint64, statusInterval time.Duration) *world
 		return types.UID(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x",
 			uids.Uint32(), uids.Uint32()&0xffff, uids.Uint32()&0xfff, uids.Uint32()&0xfff, uids.Uint64()&0xffffffffffff))
 	}}
-	w.judge = judge.NewAtWrite(kube.Reader{Server: w.server}, kube.Namespace, w.clocksDiffer)
+	w.judge = judge.NewAtWrite(func(context.Context) ([]client.Object, error) { return w.objects(), nil }, kube.Namespace, w.clocksDiffer)
 	w.judge.Moments = w.moments
 	return w
 }
@@ -155,41 +154,22 @@ func (w *world) moments(since time.Time) (all []judge.Moment) {
 
 // states returns the objects of a kind as they have been since a time, the latest first.
 func (w *world) states(k kube.Kind, since time.Time) (all [][]client.Object) {
-	for at, objects := range w.past(k) {
-		if at < len(w.log) && w.log[at].At.Before(since) {
+	held := w.server.List(k)
+	all = append(all, held)
+	for _, c := range slices.Backward(w.log) {
+		if c.At.Before(since) {
 			break
 		}
-		all = append(all, objects)
+		if c.Kind != k {
+			continue
+		}
+		held = slices.DeleteFunc(slices.Clone(held), func(o client.Object) bool { return o == c.After })
+		if c.Before != nil {
+			held = append(held, c.Before)
+		}
+		all = append(all, held)
 	}
 	return all
-}
-
-// past returns the objects of a kind as they are, and as they were before each of their changes, the latest first, with the number of
-// changes of any kind until then.
-func (w *world) past(k kube.Kind) iter.Seq2[int, []client.Object] {
-	return func(yield func(int, []client.Object) bool) {
-		held := map[types.UID]client.Object{}
-		for _, o := range w.server.List(k) {
-			held[o.GetUID()] = o
-		}
-		if !yield(len(w.log), slices.Collect(maps.Values(held))) {
-			return
-		}
-		for at, c := range slices.Backward(w.log) {
-			if c.Kind != k {
-				continue
-			}
-			if c.After != nil {
-				delete(held, c.After.GetUID())
-			}
-			if c.Before != nil {
-				held[c.Before.GetUID()] = c.Before
-			}
-			if !yield(at, slices.Collect(maps.Values(held))) {
-				return
-			}
-		}
-	}
 }
 
 // objects returns all schedules, PVCs and snapshots.
@@ -205,16 +185,13 @@ func (w *world) claims() []*corev1.PersistentVolumeClaim { return w.state().Clai
 
 func (w *world) snapshots() []*snapshotv1.VolumeSnapshot { return w.state().Snapshots }
 
-// schedule returns nil if there is none of this name.
+// schedule and claim return nil if there is none of this name.
 func (w *world) schedule(name string) *v1alpha1.SnapshotSchedule {
-	s, _ := w.server.Find(kube.Schedules, name).(*v1alpha1.SnapshotSchedule)
-	return s
+	return judge.Named(w.schedules(), name)
 }
 
-// claim returns nil if there is none of this name.
 func (w *world) claim(name string) *corev1.PersistentVolumeClaim {
-	c, _ := w.server.Find(kube.Claims, name).(*corev1.PersistentVolumeClaim)
-	return c
+	return judge.Named(w.claims(), name)
 }
 
 func (w *world) create(o client.Object) client.Object {

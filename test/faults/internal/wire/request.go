@@ -72,7 +72,7 @@ func (q *request) isUnpaged() bool { return q.Verb == "list" && q.query.Get("lim
 
 // head is what is read of an object, a list, or a Status; nothing of text that is not JSON.
 type head struct {
-	Metadata        struct{ Name, ResourceVersion, Continue string }
+	Metadata        struct{ Continue string }
 	Reason, Message string
 }
 
@@ -145,8 +145,6 @@ func (n *names) request(q *request) plan.Point {
 		p.Resource, p.Object = plan.DiscoveryPath, q.Path
 	case q.Resource == "events": // their names are random
 		p.Object = cmp.Or(headOf(q.Body).Reason, "all")
-	case q.Verb == "list" && q.Metadata && !q.fillsCache():
-		p.Verb = "live-list"
 	}
 	return n.count(p)
 }

@@ -6,13 +6,11 @@ package wire
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
@@ -23,29 +21,14 @@ import (
 const (
 	base      = "/apis/snapshot.storage.k8s.io/v1"
 	snapshots = base + "/namespaces/here/volumesnapshots"
-	added     = `{"type":"ADDED","object":{"metadata":{"name":"data-0","resourceVersion":"7"}}}`
 )
 
 // server is an API server with fixed answers, which a link reaches without a network.
-type server struct {
-	requests []string
-	events   chan string
-}
+type server struct{ requests []string }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
-	resp := httpapi.Answer(r, map[string]any{"metadata": map[string]string{"name": "a", "resourceVersion": "5"}}, nil)
-	if r.URL.Query().Get("watch") != "" {
-		in, out := io.Pipe()
-		go func() {
-			defer out.Close()
-			for e := range s.events {
-				_, _ = fmt.Fprintln(out, e)
-			}
-		}()
-		resp.Body = in
-	}
-	return resp, nil
+	return httpapi.Answer(r, map[string]any{"metadata": map[string]string{"name": "a", "resourceVersion": "5"}}, nil), nil
 }
 
 // network is a link to a server.
@@ -56,10 +39,10 @@ type network struct {
 	judged  []string
 }
 
-func newNetwork(fault *plan.Fault) *network {
-	n := &network{server: &server{events: make(chan string, 8)}}
+func newNetwork(p plan.Plan) *network {
+	n := &network{server: &server{}}
 	w := New(Options{
-		Namespace: "here", Fault: fault,
+		Namespace: "here", Plan: p,
 		Crash: func(l *Link) { n.crashes++; l.Cut() },
 		Judge: func(_ context.Context, _ *Link, a judge.Attempt) func(int) {
 			n.judged = append(n.judged, a.Verb)
@@ -71,15 +54,14 @@ func newNetwork(fault *plan.Fault) *network {
 	return n
 }
 
-// do returns the status code, 0 without an answer, and the body.
-func (n *network) do(method, path string) (int, string) {
+// do returns the status code, 0 without an answer.
+func (n *network) do(method, path string) int {
 	resp, err := n.RoundTrip(httptest.NewRequest(method, path, http.NoBody))
 	if err != nil {
-		return 0, ""
+		return 0
 	}
 	defer resp.Body.Close()
-	body, _ := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(body)
+	return resp.StatusCode
 }
 
 var atDelete = plan.Point{Verb: "delete", Resource: "volumesnapshots", Object: "a", Nth: 1}
@@ -91,18 +73,15 @@ func TestAnOperatorDiesBeforeOrAfterACommit(t *testing.T) {
 		"": {200, 1, 0}, plan.CrashBefore: {0, 0, 1}, plan.CrashAfter: {0, 1, 1},
 	} {
 		t.Run(string(action), func(t *testing.T) {
-			n := newNetwork(&plan.Fault{At: atDelete, Action: action})
-			if action == "" {
-				n = newNetwork(nil)
-			}
-			code, _ := n.do(http.MethodDelete, snapshots+"/a")
+			n := newNetwork(plan.Plan{At: atDelete, Action: action})
+			code := n.do(http.MethodDelete, snapshots+"/a")
 			if code != want.code || len(n.server.requests) != want.committed || n.crashes != want.crashes {
 				t.Errorf("%d, %q, %d crashes", code, n.server.requests, n.crashes)
 			}
 			if (want.committed == 1) != slices.Equal(n.judged, []string{"delete", "200"}) {
 				t.Errorf("judged: %q", n.judged)
 			}
-			if again, _ := n.do(http.MethodDelete, snapshots+"/a"); (again == 200) != (want.crashes == 0) || n.wire.Missed() {
+			if again := n.do(http.MethodDelete, snapshots+"/a"); (again == 200) != (want.crashes == 0) || n.wire.Missed() {
 				t.Errorf("the next one: %d, missed: %t", again, n.wire.Missed())
 			}
 		})
@@ -110,7 +89,7 @@ func TestAnOperatorDiesBeforeOrAfterACommit(t *testing.T) {
 }
 
 func TestKnowsWhatWasReadLive(t *testing.T) {
-	n := newNetwork(nil)
+	n := newNetwork(plan.Plan{})
 	began := time.Now().Add(-time.Second)
 	n.do(http.MethodGet, base+"/volumesnapshots?limit=500") // fills a cache
 	if n.HasRead("volumesnapshots", "a", began) {
@@ -120,35 +99,6 @@ func TestKnowsWhatWasReadLive(t *testing.T) {
 	if !n.HasRead("volumesnapshots", "a", began) || n.HasRead("volumesnapshots", "b", began) || n.HasRead("volumesnapshots", "a", time.Now()) {
 		t.Error("a get is not a read of its object alone, at its time")
 	}
-}
-
-func TestEventsAreActivityUntilTheOperatorDies(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(nil)
-		for _, resource := range cached {
-			n.synced[resource] = true
-		}
-		resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, base+"/volumesnapshots?watch=true", http.NoBody))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		defer close(n.server.events)
-		read := func() string {
-			n.server.events <- added
-			text := make([]byte, 2*len(added))
-			read, _ := resp.Body.Read(text)
-			return string(text[:read])
-		}
-		time.Sleep(time.Minute)
-		if got, quiet := read(), n.wire.Quiet(); got != added+"\n" || quiet != 0 {
-			t.Errorf("got %q, quiet for %s", got, quiet)
-		}
-		n.Cut()
-		if got := read(); got != "" {
-			t.Errorf("after its death: %q", got)
-		}
-	})
 }
 
 func TestPointsHaveLogicalNames(t *testing.T) {
@@ -167,7 +117,7 @@ func TestPointsHaveLogicalNames(t *testing.T) {
 		{"PATCH", status, "", "{}", "patch.snapshotschedules/status.nightly.1"},
 		{"GET", base + "/volumesnapshots?limit=500", "", "", "list.volumesnapshots.all.1"},
 		{"GET", base + "/volumesnapshots?watch=true", "", "", "watch.volumesnapshots.all.1"},
-		{"GET", base + "/volumesnapshots", metadata, "", "live-list.volumesnapshots.all.1"},
+		{"GET", base + "/volumesnapshots", metadata, "", "list.volumesnapshots.all.2"},
 		{"GET", "/apis/snapshot.storage.k8s.io/v1", "", "", "get.path./apis/snapshot.storage.k8s.io/v1.1"},
 		{"POST", "/apis/events.k8s.io/v1/namespaces/here/events", "",
 			`{"metadata":{"name":"nightly.18a3f"},"reason":"CreateFailed"}`, "create.events.CreateFailed.1"},

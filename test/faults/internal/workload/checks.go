@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,8 +48,6 @@ func expect(holds func(state) bool, wrong string, args ...any) check {
 		return fmt.Errorf(wrong, args...)
 	}
 }
-
-func holds(c check) func(state) bool { return func(s state) bool { return c(s) == nil } }
 
 // ours returns the schedule of the workload: nightly, or the child of the ClusterSnapshotSchedule, which has the name of its namespace.
 func ours(s state) *v1alpha1.SnapshotSchedule {
@@ -98,7 +97,7 @@ func hasReason(condition, reason string) check {
 
 // noStatusErrors expects that no status contradicts its objects.
 func noStatusErrors(s state) error {
-	if wrong := judge.TakeEndState(s).Wrong; len(wrong) > 0 {
+	if wrong := judge.TakeEndState(s, time.Now()).Wrong; len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))
 	}
 	return nil

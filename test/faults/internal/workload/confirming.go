@@ -49,7 +49,7 @@ var confirming = []Workload{
 	{
 		Name: "other-source", What: "a PVC continues the series of another one, which its snapshots name as their source",
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"},
-			claim("data-0", taken{Age: 72 * hour, Source: "data-before"}, taken{Age: 48 * hour, Source: "data-before"})),
+			claim("data-0", snapshot(72*hour, ofPVC("data-before")), snapshot(48*hour, ofPVC("data-before")))),
 		End: all(exist("data-0-old-1"), hasCount("data-before", 1), owns(1), settled(suspended)),
 	},
 	{
@@ -59,7 +59,8 @@ var confirming = []Workload{
 			when(settled(suspended), "restore the schedule", func(ctx context.Context, r *environment.Run) error {
 				s := ours(r.State()).DeepCopy()
 				s.Spec.SnapshotTTL = "1d"
-				return r.Overwrite(ctx, s)
+				s.ResourceVersion = ""
+				return r.Put(ctx, s)
 			}),
 			then("label the PVC", label(theClaim("data-0"), "restored", "true")),
 		},

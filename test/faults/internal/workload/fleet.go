@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -26,7 +27,7 @@ var fleets = []Workload{
 		Name:     "fleet",
 		What:     "a confirmed ClusterSnapshotSchedule selects a namespace; a tenant weakens the child and deletes it; the template changes",
 		Collects: true, Fleet: true,
-		Prepare: inOrder(givenFleet(delayedTemplate("30d")), confirm(theFleet, "1"), withoutSchedule(claim("data-0"), claim("data-1"))),
+		Prepare: inOrder(givenFleet(spec{SnapshotTTL: "30d", Retention: v1alpha1.Retention{EditDelay: "1h"}}), confirm(theFleet, "1"), withoutSchedule(claim("data-0"), claim("data-1"))),
 		Steps: []Step{
 			when(selectsNone, "select the namespace", selectNamespace),
 			when(all(childSettled(scheduled), hasReady(1, "data-0")), "weaken the child", patch(theChild,
@@ -43,7 +44,7 @@ var fleets = []Workload{
 		What: "a namespace is no longer selected: its snapshots expire but for the floor; it is selected again, excluded, and its PVC deleted; " +
 			"a snapshot that only refers to the child keeps it; it is selected again without a PVC, and relabeled",
 		Fleet: true,
-		Prepare: inOrder(withChild(brieflyDetached(), claim("data-0", held(72*hour), ready(48*hour), ready(30*minute))),
+		Prepare: inOrder(withChild(brieflyDetached, claim("data-0", held(72*hour), ready(48*hour), ready(30*minute))),
 			// Otherwise each change of the child's spec would keep everything for a minute.
 			confirm(theFleet, "1"), createManual),
 		Steps: []Step{
@@ -64,7 +65,7 @@ var fleets = []Workload{
 		What: "the SnapshotSchedule of the name is a copy from another namespace; it gets the map key of this one, as from a backup tool, and " +
 			"is adopted; it is released; the namespace is no longer selected",
 		Fleet:   true,
-		Prepare: inOrder(givenFleet(spec{SnapshotTTL: "30d", DeletionPolicy: v1alpha1.DeletionDelete}), givenForeign, selectNamespace),
+		Prepare: inOrder(givenFleet(spec{SnapshotTTL: "30d"}), givenForeign, selectNamespace),
 		Steps: []Step{
 			when(all(settled(scheduled), fleetSettled(v1alpha1.ReasonSchedulesFailing, 1, 0, 0)), "restore the map key", setMapKey),
 			when(all(childSettled(scheduled), selectsOne), "remove the map key",
@@ -86,23 +87,14 @@ var fleets = []Workload{
 
 var orphaningTemplate = spec{Suspend: true, DeletionPolicy: v1alpha1.DeletionOrphan}
 
-// delayedTemplate keeps for an hour what an edit would delete.
-func delayedTemplate(ttl v1alpha1.Duration) spec {
-	return spec{SnapshotTTL: ttl, DeletionPolicy: v1alpha1.DeletionDelete, Retention: v1alpha1.Retention{EditDelay: "1h"}}
-}
-
 // brieflyDetached keeps detached snapshots for 3 seconds: an operator with an old view may take one more of the PVC that is gone.
-func brieflyDetached() spec {
-	sp := spec{SnapshotTTL: "1d", DeletionPolicy: v1alpha1.DeletionDelete}
-	sp.Retention.Detached.SnapshotTTL = "3s"
-	return sp
-}
+var brieflyDetached = spec{SnapshotTTL: "1d", Retention: v1alpha1.Retention{Detached: v1alpha1.DetachedRetention{SnapshotTTL: "3s"}}}
 
 func storeFleet(ctx context.Context, r *environment.Run, template spec) (*v1alpha1.ClusterSnapshotSchedule, error) {
 	f := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}
 	f.Spec.NamespaceSelector.MatchLabels = map[string]v1alpha1.LabelValue{"backup": "gold"}
 	f.Spec.Template.Metadata.Labels = map[string]v1alpha1.LabelValue{"tier": "gold"}
-	template.SnapshotInterval = "1h"
+	template.SnapshotInterval, template.DeletionPolicy = "1h", cmp.Or(template.DeletionPolicy, v1alpha1.DeletionDelete)
 	f.Spec.Template.Spec = template
 	return environment.Store(ctx, r, f, age)
 }
@@ -251,7 +243,7 @@ var tenants = []Workload{
 			"confirms that: nothing is taken, and nothing deleted before the delay has passed",
 		Fleet:   true,
 		Broken:  "*", // the name of the child stays taken, which is tried again
-		Prepare: withChild(suspendedTemplate("30d"), twoExpiring...),
+		Prepare: withChild(delayed("30d", "1h"), twoExpiring...),
 		Steps: []Step{when(all(childSettled(suspended), recorded(1)), "take the child over", patch(theChild,
 			`{"metadata":{"annotations":{%q:"2"},"ownerReferences":null,"labels":null},`+
 				`"spec":{"suspend":false,"snapshotInterval":"1s","snapshotTTL":"1d","retention":{"editDelay":null}}}`,
@@ -263,7 +255,7 @@ var tenants = []Workload{
 		What: "a confirmed ClusterSnapshotSchedule selects a namespace in which an earlier child of its name left expired snapshots; the " +
 			"new child adopts them, and deletes none in its first hour",
 		Fleet: true,
-		Prepare: inOrder(givenFleet(spec{Suspend: true, SnapshotTTL: "1d", DeletionPolicy: v1alpha1.DeletionDelete}), confirm(theFleet, "1"),
+		Prepare: inOrder(givenFleet(spec{Suspend: true, SnapshotTTL: "1d"}), confirm(theFleet, "1"),
 			withoutSchedule(claim("data-0", orphan(72*hour), orphan(48*hour), orphan(hour)), claim("data-1", orphan(72*hour), orphan(hour)))),
 		Steps: []Step{when(selectsNone, "select the namespace", selectNamespace)},
 		End:   all(keepsTwoExpiring, recorded(1), pausedFor(v1alpha1.ReasonSnapshotsAdopted), selectsOne),
@@ -273,7 +265,7 @@ var tenants = []Workload{
 		Name:    "fleet-taken-back",
 		What:    "a ClusterSnapshotSchedule's confirmation is taken back, and then the hold of an expired snapshot: it is kept for the delay",
 		Fleet:   true,
-		Prepare: inOrder(withChild(suspendedTemplate("1d"), claim("data-0", held(72*hour), ready(hour))), confirm(theFleet, "1")),
+		Prepare: inOrder(withChild(delayed("1d", "1h"), claim("data-0", held(72*hour), ready(hour))), confirm(theFleet, "1")),
 		Steps: []Step{
 			when(all(childSettled(suspended), recorded(1), selectsOne), "take the confirmation back",
 				annotate(theFleet, v1alpha1.AnnotationConfirmGeneration, nil)),
@@ -297,10 +289,4 @@ var tenants = []Workload{
 		},
 		End: all(childSettled(suspended), hasReady(2, "data-0"), selectsOne),
 	},
-}
-
-func suspendedTemplate(ttl v1alpha1.Duration) spec {
-	sp := delayedTemplate(ttl)
-	sp.Suspend = true
-	return sp
 }

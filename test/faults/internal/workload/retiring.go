@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -20,7 +21,7 @@ var retiring = []Workload{
 	{
 		Name: "expiry", What: "snapshots expire; the floor, a hold and finalizers keep some of them",
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"},
-			claim("data-0", taken{Age: 72 * hour, Protected: true}, taken{Age: 48 * hour, Protected: true}, ready(26*hour), ready(hour)),
+			claim("data-0", snapshot(72*hour, protected), snapshot(48*hour, protected), ready(26*hour), ready(hour)),
 			claim("data-1", ready(72*hour), ready(48*hour), failed(26*hour), failed(25*hour)),
 			claim("data-2", held(72*hour), ready(48*hour), ready(2*hour))),
 		End: all(keeps("data-0", 3), keeps("data-1", 1), keeps("data-2", 0, 2), settled(suspended)),
@@ -37,8 +38,8 @@ var retiring = []Workload{
 	{
 		Name: "replace", What: "snapshots that were never cut are replaced at the next slot",
 		Prepare: inOrder(behaves(environment.Behavior{Protects: true, Broken: []string{"data-0", "data-1"}}), given(spec{},
-			claim("data-0", ready(missed), taken{Age: 2*hour + 30*minute, Uncut: true, Protected: true}),
-			claim("data-1", ready(missed), taken{Age: 2*hour + 30*minute, Uncut: true}),
+			claim("data-0", ready(missed), snapshot(2*hour+30*minute, uncut, protected)),
+			claim("data-1", ready(missed), snapshot(2*hour+30*minute, uncut)),
 			series("data-2", .5))),
 		Steps: []Step{when(all(isDeleted("data-0-old-1", "data-1-old-1"), hasCount("data-0", 2), hasCount("data-1", 2)),
 			"repair the driver", behaves(environment.Behavior{Protects: true}))},
@@ -93,11 +94,13 @@ var retiring = []Workload{
 	{
 		Name: "imports", What: "snapshots without a status were imported: they block no slot, and are deleted by age",
 		Prepare: given(spec{SnapshotTTL: "1d"},
-			claim("data-0", ready(missed), imported("old", 2*hour), imported("without-slot", 10*minute)),
-			claim("data-1", ready(missed), taken{Name: "with-slot", Age: minute, Slot: 30 * minute, Imported: true, Orphan: true}),
-			claim("data-2", ready(30*hour), imported("expired", 26*hour), ready(30*minute),
-				taken{Name: "of-gone", Age: 2 * hour, Imported: true, Orphan: true, Gone: "3bd0e9a4-7a0b-4c0e-8f5e-0c9f3f1f7c11"})),
-		End: all(exist("old", "without-slot", "with-slot", "of-gone"), isDeleted("expired", "data-2-old-0"),
+			claim("data-0", ready(missed), snapshot(2*hour, imported, slotless), snapshot(10*minute, imported, slotless)),
+			claim("data-1", ready(missed), taken{Age: minute, Slot: 30 * minute, Changes: changes{imported}}),
+			claim("data-2", ready(30*hour), snapshot(26*hour, imported, slotless), ready(30*minute),
+				snapshot(2*hour, imported, slotless, func(v *snapshotv1.VolumeSnapshot) {
+					v.Labels[v1alpha1.LabelMapKey] = "3bd0e9a4-7a0b-4c0e-8f5e-0c9f3f1f7c11" // of a PVC that is gone
+				}))),
+		End: all(exist("data-0-old-1", "data-0-old-2", "data-1-old-1", "data-2-old-3"), isDeleted("data-2-old-1", "data-2-old-0"),
 			hasReady(2, "data-0"), hasReady(1, "data-1", "data-2"), owns(8), detachedKeys(1), settled(scheduled)),
 	},
 	{
@@ -118,18 +121,24 @@ var retiring = []Workload{
 var heldExpired = given(spec{Suspend: true, SnapshotTTL: "1d"}, claim("data-0", held(72*hour), ready(hour)))
 
 func failed(age time.Duration) taken {
-	return taken{Age: age, Unready: true, Error: "the driver could not upload it"}
+	return snapshot(age, unready, func(v *snapshotv1.VolumeSnapshot) {
+		v.Status.Error = &snapshotv1.VolumeSnapshotError{Message: ptr.To("the driver could not upload it"), Time: &v.CreationTimestamp}
+	})
 }
 
-// imported is a snapshot that a user made from a content, and labeled for the schedule. Its content is missing, so that it never gets a
-// status.
-func imported(name string, age time.Duration) taken {
-	return taken{Name: name, Age: age, Imported: true, Orphan: true}
+// imported makes a snapshot one that a user made from a content, and labeled for the schedule. Its content is missing, so that it never gets
+// a status.
+func imported(v *snapshotv1.VolumeSnapshot) {
+	v.Name = v.Annotations[environment.Nickname]
+	v.OwnerReferences, v.Status = nil, nil
+	v.Spec.Source = snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: &v.Name}
 }
+
+func slotless(v *snapshotv1.VolumeSnapshot) { delete(v.Annotations, v1alpha1.AnnotationScheduledAt) }
 
 // restoredOf is a snapshot of some days ago that was created again an hour ago.
 func restoredOf(days int) taken {
-	return taken{Age: hour, Slot: time.Duration(days) * 24 * hour, Orphan: true}
+	return taken{Age: hour, Slot: time.Duration(days) * 24 * hour, Changes: changes{orphaned}}
 }
 
 func loseReadiness(snapshot string) do {
@@ -169,7 +178,7 @@ var detaching = []Workload{
 		Steps: []Step{
 			when(settled(scheduled), "delete the PVC", remove(theClaim("data-0"))),
 			when(noClaim("data-0"), "create it again", func(ctx context.Context, r *environment.Run) error {
-				_, err := r.Claim(ctx, "data-0", 0, nil)
+				_, err := r.Claim(ctx, "data-0", 0)
 				return err
 			}),
 		},

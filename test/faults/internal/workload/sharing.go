@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
@@ -49,8 +51,8 @@ var sharing = []Workload{
 			return nil
 		},
 		Prepare: inOrder(behaves(environment.Behavior{Broken: []string{"data-0", "data-1"}}), given(spec{},
-			claim("data-0", ready(missed), taken{Age: 30 * minute, Uncut: true}),
-			claim("data-1", ready(missed), taken{Age: 2*hour + 30*minute, Uncut: true}))),
+			claim("data-0", ready(missed), snapshot(30*minute, uncut)),
+			claim("data-1", ready(missed), snapshot(2*hour+30*minute, uncut)))),
 		Steps: []Step{when(all(isDeleted("data-1-old-1"), hasCount("data-1", 2)), "delete the PVC", remove(theClaim("data-0")))},
 		End:   all(keeps("data-0", 0), exist("data-1-old-0"), isDeleted("data-1-old-1"), hasCount("data-1", 2), settled(scheduled)),
 	},
@@ -67,9 +69,9 @@ var sharing = []Workload{
 		// one after the other.
 		Name: "in-flight", What: "more snapshots of a slow driver are due than may be in flight, and some are uncut already",
 		Limits: judge.Limits{InFlight: 2},
-		Prepare: inOrder(createClass, behaves(environment.Behavior{Broken: []string{"old", "young"}, Each: 150 * time.Millisecond}),
+		Prepare: inOrder(createClass(nil), behaves(environment.Behavior{Broken: []string{"old", "young"}, Each: 150 * time.Millisecond}),
 			given(daily, ofDriver(append(alike(4, yesterday),
-				claim("old", taken{Age: 65 * minute, Slot: 30 * minute, Uncut: true}), claim("young", uncutNow))...)...)),
+				claim("old", taken{Age: 65 * minute, Slot: 30 * minute, Changes: changes{uncut}}), claim("young", uncutNow))...)...)),
 		End: all(hasReady(2, "data-0", "data-1", "data-2", "data-3"), hasCount("old", 1), hasCount("young", 1), settled(scheduled)),
 	},
 	{
@@ -84,14 +86,14 @@ var sharing = []Workload{
 		// Each schedule keeps one. What is beyond that at the start goes at once, and only then there is a place for both to take another one.
 		Name: "places", What: "two schedules are due at once, and their volumes have one place left",
 		Limits: judge.Limits{PerVolume: 3},
-		Prepare: inOrder(createClassWith(v1alpha1.AnnotationMaxPerVolume, "3"), given(keepsOne, ofDriver(
+		Prepare: inOrder(createClass(annotations{v1alpha1.AnnotationMaxPerVolume: "3"}), given(keepsOne, ofDriver(
 			claim("data-0", ready(49*hour), yesterday), claim("data-1", ready(49*hour), yesterday))...), andSchedule("other", keepsOne)),
 		End: all(hasReady(2, "data-0", "data-1"), settled(scheduled)),
 	},
 	{
 		Name: "uploads", What: "two schedules of slow uploads are due at once; two snapshots may be pending, and those of a PVC are apart",
 		Limits: judge.Limits{Pending: 2, Spacing: 2 * time.Second},
-		Prepare: inOrder(createClassWith(v1alpha1.AnnotationMaxPending, "2", v1alpha1.AnnotationMinSpacing, "2s"),
+		Prepare: inOrder(createClass(annotations{v1alpha1.AnnotationMaxPending: "2", v1alpha1.AnnotationMinSpacing: "2s"}),
 			behaves(environment.Behavior{Upload: 150 * time.Millisecond}),
 			given(daily, ofDriver(alike(3, yesterday)...)...), andSchedule("other", daily)),
 		End: all(hasReady(3, "data-0", "data-1", "data-2"), settled(scheduled)),
@@ -166,7 +168,7 @@ func expireOfNoPVC(name string, keys, each int) do {
 var (
 	daily     = spec{SnapshotInterval: "1d", ReadyDeadline: "3h"}
 	yesterday = ready(24*hour + 30*minute)
-	uncutNow  = taken{Age: 20 * minute, Slot: 30 * minute, Uncut: true}
+	uncutNow  = taken{Age: 20 * minute, Slot: 30 * minute, Changes: changes{uncut}}
 )
 
 // ofDriver makes PVCs those of the run's driver.
@@ -181,7 +183,9 @@ func ofDriver(claims ...pvc) []pvc {
 func takeByHand(name string) do {
 	return func(ctx context.Context, r *environment.Run) error {
 		s, c := &v1alpha1.SnapshotSchedule{}, &corev1.PersistentVolumeClaim{}
-		if err := get(ctx, r, theSchedule, s, theClaim(name), c); err != nil {
+		err := errors.Join(r.Client.Get(ctx, client.ObjectKeyFromObject(theSchedule(r)), s),
+			r.Client.Get(ctx, client.ObjectKeyFromObject(theClaim(name)(r)), c))
+		if err != nil {
 			return err
 		}
 		v := builders.Snapshot(s, c, r.Now)

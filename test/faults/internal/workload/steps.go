@@ -6,11 +6,12 @@ package workload
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -20,7 +21,7 @@ import (
 )
 
 // when is a step that is due when a check holds.
-func when(c check, what string, do do) Step { return Step{What: what, When: holds(c), Do: do} }
+func when(c check, what string, do do) Step { return Step{What: what, When: c, Do: do} }
 
 // then is a step that follows at once.
 func then(what string, do do) Step { return when(all(), what, do) }
@@ -46,6 +47,10 @@ func theFleet(r *environment.Run) client.Object {
 	return environment.Named(&v1alpha1.ClusterSnapshotSchedule{}, "", r.Namespace)
 }
 
+func theClass(r *environment.Run) client.Object {
+	return environment.Named(&snapshotv1.VolumeSnapshotClass{}, "", r.Namespace)
+}
+
 func theNamespace(r *environment.Run) client.Object {
 	return environment.Named(&corev1.Namespace{}, "", r.Namespace)
 }
@@ -63,12 +68,6 @@ func theSnapshot(nickname string) target {
 
 func patch(o target, text string, args ...any) do {
 	return func(ctx context.Context, r *environment.Run) error { return r.Patch(ctx, o(r), text, args...) }
-}
-
-// get reads two objects.
-func get(ctx context.Context, r *environment.Run, of target, into client.Object, ofOther target, other client.Object) error {
-	return errors.Join(r.Client.Get(ctx, client.ObjectKeyFromObject(of(r)), into),
-		r.Client.Get(ctx, client.ObjectKeyFromObject(ofOther(r)), other))
 }
 
 // edit merges JSON into the spec of the schedule.
@@ -127,6 +126,10 @@ type (
 	spec  = v1alpha1.SnapshotScheduleSpec
 	taken = environment.Taken
 	state = *judge.State
+
+	changes     = []func(*snapshotv1.VolumeSnapshot)
+	annotations = map[string]string
+
 	// do is what somebody does: a user, or who prepares a run.
 	do = func(ctx context.Context, r *environment.Run) error
 )
@@ -134,7 +137,6 @@ type (
 // pvc is a PVC with the snapshots taken of it, the oldest first.
 type pvc struct {
 	name      string
-	labels    map[string]string
 	changes   []func(*environment.Run, *corev1.PersistentVolumeClaim)
 	snapshots []taken
 }
@@ -166,17 +168,34 @@ func (c pvc) with(changes ...func(*environment.Run, *corev1.PersistentVolumeClai
 
 // of labels a PVC with an app.
 func (c pvc) of(app string) pvc {
-	c.labels = map[string]string{"app": app}
-	return c
+	return c.with(func(_ *environment.Run, o *corev1.PersistentVolumeClaim) { o.Labels = map[string]string{"app": app} })
 }
 
-// ready is a ready snapshot of some age.
-func ready(age time.Duration) taken { return taken{Age: age} }
+// snapshot is a snapshot of some age, ready but for its changes.
+func snapshot(age time.Duration, changes ...func(*snapshotv1.VolumeSnapshot)) taken {
+	return taken{Age: age, Changes: changes}
+}
 
-func held(age time.Duration) taken { return taken{Age: age, Held: true} }
+func ready(age time.Duration) taken  { return snapshot(age) }
+func held(age time.Duration) taken   { return snapshot(age, hold) }
+func orphan(age time.Duration) taken { return snapshot(age, orphaned) }
 
-// orphan is a snapshot without a controller.
-func orphan(age time.Duration) taken { return taken{Age: age, Orphan: true} }
+// What a snapshot may be: held, without a controller, with the snapshot controller's finalizer, without a map key, not ready, not cut.
+func hold(v *snapshotv1.VolumeSnapshot)      { v.Annotations[v1alpha1.AnnotationHold] = "for the audit" }
+func orphaned(v *snapshotv1.VolumeSnapshot)  { v.OwnerReferences = nil }
+func protected(v *snapshotv1.VolumeSnapshot) { v.Finalizers = []string{environment.Finalizer} }
+func untagged(v *snapshotv1.VolumeSnapshot)  { delete(v.Labels, v1alpha1.LabelMapKey) }
+func unready(v *snapshotv1.VolumeSnapshot)   { v.Status.ReadyToUse = ptr.To(false) }
+func uncut(v *snapshotv1.VolumeSnapshot) {
+	v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(false)}
+}
+
+// ofPVC makes a snapshot one that was taken when its PVC had another name.
+func ofPVC(name string) func(*snapshotv1.VolumeSnapshot) {
+	return func(v *snapshotv1.VolumeSnapshot) {
+		v.Spec.Source.PersistentVolumeClaimName, v.Labels[v1alpha1.LabelClaim] = &name, name
+	}
+}
 
 // inOrder does several things.
 func inOrder(all ...do) do {
@@ -213,11 +232,7 @@ func storeSchedule(ctx context.Context, r *environment.Run, name string, age tim
 // createClaims creates PVCs, and the snapshots that a schedule has taken of them. One without a nickname gets one: <PVC>-old-<n>.
 func createClaims(ctx context.Context, r *environment.Run, age time.Duration, s *v1alpha1.SnapshotSchedule, claims ...pvc) error {
 	for _, c := range claims {
-		o, err := r.Claim(ctx, c.name, age, c.labels, func(o *corev1.PersistentVolumeClaim) {
-			for _, change := range c.changes {
-				change(r, o)
-			}
-		})
+		o, err := r.Claim(ctx, c.name, age, c.changes...)
 		if err != nil {
 			return err
 		}
@@ -244,17 +259,9 @@ func behaves(b environment.Behavior) do {
 	}
 }
 
-func createClass(ctx context.Context, r *environment.Run) error { return r.CreateClass(ctx, nil) }
-
-// createClassWith creates a class with annotations of ours: keys and values in turn.
-func createClassWith(annotations ...string) do {
-	return func(ctx context.Context, r *environment.Run) error {
-		of := map[string]string{}
-		for i := 0; i < len(annotations); i += 2 {
-			of[annotations[i]] = annotations[i+1]
-		}
-		return r.CreateClass(ctx, of)
-	}
+// createClass creates the run's class, with annotations of ours.
+func createClass(with annotations) do {
+	return func(ctx context.Context, r *environment.Run) error { return r.CreateClass(ctx, with) }
 }
 
 // andSchedule creates another schedule of all PVCs.
@@ -264,5 +271,3 @@ func andSchedule(name string, sp spec) do {
 		return err
 	}
 }
-
-func deleteClass(ctx context.Context, r *environment.Run) error { return r.DeleteClass(ctx) }

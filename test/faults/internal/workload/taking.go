@@ -86,13 +86,13 @@ var taking = []Workload{
 	{
 		// The last slot is older than the TTL, so that no snapshot is due.
 		Name: "overdue", What: "a snapshot has been uploading for hours, and the TTL is shorter than the interval",
-		Prepare: given(spec{SnapshotTTL: "20m"}, claim("data-0", taken{Age: missed, Unready: true}), series("data-1", .5)),
+		Prepare: given(spec{SnapshotTTL: "20m"}, claim("data-0", snapshot(missed, unready)), series("data-1", .5)),
 		End:     all(hasCount("data-0", 1), hasReady(1, "data-1"), settled(v1alpha1.ReasonSnapshotsFailing)),
 	},
 	{
 		Name: "lost-class",
 		What: "the only VolumeSnapshotClass of a driver is deleted and made again; one PVC is excluded, one has another storage class",
-		Prepare: inOrder(createClass, given(
+		Prepare: inOrder(createClass(nil), given(
 			spec{SnapshotTTL: "30d", StorageClassNames: []v1alpha1.StorageClassName{"fast"}},
 			series("data-0", 5.5).with((*environment.Run).OfDriver),
 			claim("excluded").with((*environment.Run).OfDriver, func(_ *environment.Run, c *corev1.PersistentVolumeClaim) {
@@ -102,10 +102,10 @@ var taking = []Workload{
 				c.Spec.StorageClassName = ptr.To("slow")
 			}))),
 		Steps: []Step{
-			when(all(hasReady(2, "data-0"), settled(scheduled)), "delete the class", deleteClass),
+			when(all(hasReady(2, "data-0"), settled(scheduled)), "delete the class", remove(theClass)),
 			when(settled(v1alpha1.ReasonSnapshotsFailing), "request a snapshot", request(theSchedule, 10*minute)),
 			when(all(settled(v1alpha1.ReasonSnapshotsFailing), problem("data-0", v1alpha1.ReasonNoSnapshotClass)),
-				"make the class again", createClass),
+				"make the class again", createClass(nil)),
 		},
 		End: all(hasReady(3, "data-0"), exist("data-0-old-0"), hasCount("excluded", 0), hasCount("slow", 0), settled(scheduled)),
 	},

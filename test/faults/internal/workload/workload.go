@@ -16,11 +16,9 @@
 package workload
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
@@ -39,7 +37,7 @@ type Workload struct {
 	Broken string
 	// Neighbor prepares the namespace of another tenant, whom the operator serves as well. Only what becomes of the run's own namespace is
 	// judged.
-	Neighbor func(ctx context.Context, r *environment.Run) error
+	Neighbor do
 	// Fleet is set if a ClusterSnapshotSchedule takes part. Otherwise the operator sees none.
 	Fleet bool
 	// Limits are what the storage can take. That of snapshots in flight is the operator's; the others are annotations of the class.
@@ -51,23 +49,23 @@ type Workload struct {
 	Always func(plan.Point) plan.Action
 
 	// Prepare creates what exists before the operator starts.
-	Prepare func(ctx context.Context, r *environment.Run) error
+	Prepare do
 	// Steps are what users do, in order.
 	Steps []Step
-	// End returns what differs from the expected end state; nil if nothing does.
-	End func(s state) error
+	// End holds in the expected end state.
+	End check
 }
 
 // Step is one action of a user.
 type Step struct {
 	What string
-	// When returns whether the step is due. It must become true under any fault.
-	When func(s state) bool
+	// When holds if the step is due. It must come to hold under any fault.
+	When check
 	// Calm says that the step waits until the operator has done what it can.
 	Calm bool
 	// Operators says that the step stops or starts operators.
 	Operators bool
-	Do        func(ctx context.Context, r *environment.Run) error
+	Do        do
 }
 
 // All returns every workload. That of a deleted namespace is first, because all of them last as long as its last run.

@@ -5,10 +5,14 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,9 +36,43 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
-// The rules are tested against this server and a real one, both over HTTP, so that this one is not more lenient.
+// The rules are scripts, which end in the same way on this server and on a real one, both reached over HTTP.
 func TestRules(t *testing.T) {
-	testRules(t, &rest.Config{Host: "http://simulated.invalid", Transport: roundTripper{newServer()}})
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("KUBEBUILDER_ASSETS is not set: make test-integration sets it")
+	}
+	g := NewWithT(t)
+	crds, err := repo.SnapshotCRDFiles()
+	g.Expect(err).NotTo(HaveOccurred())
+	root, err := repo.Root()
+	g.Expect(err).NotTo(HaveOccurred())
+	environment := &envtest.Environment{
+		CRDDirectoryPaths: append(crds, filepath.Join(root, "config", "crd", "bases")), ErrorIfCRDPathMissing: true,
+	}
+	config, err := environment.Start()
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(environment.Stop()).To(Succeed()) })
+	config.QPS = -1
+	actual, err := client.New(config, client.Options{Scheme: cluster.Scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(actual.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}})).To(Succeed())
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for k := range Classes {
+		mapper.Add(k.GroupVersionKind(), meta.RESTScopeNamespace)
+	}
+	simulated, err := client.New(&rest.Config{
+		Host: "http://simulated.invalid", Transport: roundTripper{newServer()}, QPS: -1,
+		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON},
+	}, client.Options{Scheme: cluster.Scheme, Mapper: mapper})
+	g.Expect(err).NotTo(HaveOccurred())
+	for name, rule := range rules {
+		t.Run(name, func(t *testing.T) {
+			want, got := outcomes{api: actual}, outcomes{api: simulated}
+			for n, step := range rule.script {
+				NewWithT(t).Expect(got.of(t.Context(), rule.o, step)).To(Equal(want.of(t.Context(), rule.o, step)), "step %d", n+1)
+			}
+		})
+	}
 }
 
 // roundTripper sends requests to a server in memory.
@@ -61,42 +99,90 @@ func newServer() *Server {
 	}
 }
 
-// A real API server without controllers follows the same rules.
-func TestRulesOnARealServer(t *testing.T) {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Skip("KUBEBUILDER_ASSETS is not set: make test-integration sets it")
+// step is a request for an object, of which the server now has a version.
+type step func(ctx context.Context, api client.Client, o, now client.Object) error
+
+// create creates an object, of which JSON says more.
+func create(text string) step {
+	return func(ctx context.Context, api client.Client, o, _ client.Object) error {
+		return errors.Join(json.Unmarshal([]byte(text), o), api.Create(ctx, o))
 	}
-	g := NewWithT(t)
-	crds, err := repo.SnapshotCRDFiles()
-	g.Expect(err).NotTo(HaveOccurred())
-	root, err := repo.Root()
-	g.Expect(err).NotTo(HaveOccurred())
-	environment := &envtest.Environment{
-		CRDDirectoryPaths: append(crds, filepath.Join(root, "config", "crd", "bases")), ErrorIfCRDPathMissing: true,
-	}
-	config, err := environment.Start()
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(environment.Stop()).To(Succeed()) })
-	config.QPS = -1
-	api, err := client.New(config, client.Options{Scheme: cluster.Scheme})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}})).To(Succeed())
-	testRules(t, config)
 }
 
-func testRules(t *testing.T, config *rest.Config) {
-	mapper := meta.NewDefaultRESTMapper(nil)
-	for k := range Classes {
-		mapper.Add(k.GroupVersionKind(), meta.RESTScopeNamespace)
+// patch applies a merge patch, in which UID and VERSION stand for those that the object has.
+func patch(text string) step {
+	return func(ctx context.Context, api client.Client, o, now client.Object) error {
+		return api.Patch(ctx, o, merging(text, now))
 	}
-	config.ContentType = runtime.ContentTypeJSON
-	api, err := client.New(config, client.Options{Scheme: cluster.Scheme, Mapper: mapper})
-	if err != nil {
-		t.Fatal(err)
+}
+
+func patchStatus(text string) step {
+	return func(ctx context.Context, api client.Client, o, now client.Object) error {
+		return api.Status().Patch(ctx, o, merging(text, now))
 	}
-	for name, test := range ruleTests {
-		t.Run(name, func(t *testing.T) { test(rules{NewWithT(t), api, t.Context()}) })
+}
+
+func merging(text string, now client.Object) client.Patch {
+	text = strings.NewReplacer("UID", string(now.GetUID()), "VERSION", now.GetResourceVersion()).Replace(text)
+	return client.RawPatch(types.MergePatchType, []byte(text))
+}
+
+func remove(policy metav1.DeletionPropagation) step {
+	return func(ctx context.Context, api client.Client, o, _ client.Object) error {
+		return api.Delete(ctx, o, &client.DeleteOptions{PropagationPolicy: &policy})
 	}
+}
+
+// removeIf deletes an object if it has this UID and resourceVersion: those that it has, and something after it.
+func removeIf(uid types.UID, version string) step {
+	return func(ctx context.Context, api client.Client, o, now client.Object) error {
+		return api.Delete(ctx, o, client.Preconditions{UID: new(now.GetUID() + uid), ResourceVersion: new(now.GetResourceVersion() + version)})
+	}
+}
+
+// outcomes describe what becomes of an object in a way that does not depend on the server.
+type outcomes struct {
+	api  client.Client
+	seen []string
+}
+
+// outcome is what a server answers to a request, and the object after it, nil if there is none.
+type outcome struct {
+	Refused bool
+	Reason  metav1.StatusReason
+	Object  client.Object
+}
+
+func (all *outcomes) of(ctx context.Context, o client.Object, do step) outcome {
+	now := KindOf(o).newObject()
+	_ = all.api.Get(ctx, client.ObjectKeyFromObject(o), now)
+	err := do(ctx, all.api, clone(o), now)
+	answer := outcome{Refused: err != nil, Reason: apierrors.ReasonForError(err)}
+	now = KindOf(o).newObject()
+	if all.api.Get(ctx, client.ObjectKeyFromObject(o), now) != nil {
+		return answer
+	}
+	now.SetUID(types.UID(all.number(string(now.GetUID()))))
+	now.SetResourceVersion(all.number(now.GetResourceVersion()))
+	now.SetManagedFields(nil)
+	now.SetCreationTimestamp(metav1.NewTime(now.GetCreationTimestamp().Truncate(100 * 365 * 24 * time.Hour)))
+	if now.GetDeletionTimestamp() != nil {
+		now.SetDeletionTimestamp(&metav1.Time{})
+	}
+	if c, ok := now.(*corev1.PersistentVolumeClaim); ok { // whose defaults do not matter
+		c.Spec = corev1.PersistentVolumeClaimSpec{}
+		c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f != finalizer })
+	}
+	answer.Object = now
+	return answer
+}
+
+// number returns when a value was first seen.
+func (all *outcomes) number(value string) string {
+	if !slices.Contains(all.seen, value) {
+		all.seen = append(all.seen, value)
+	}
+	return strconv.Itoa(slices.Index(all.seen, value))
 }
 
 const finalizer = "example.com/wait"
@@ -122,173 +208,61 @@ func owner(name, uid string, controller bool) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Owner", Name: name, UID: types.UID(uid), Controller: &controller}
 }
 
-// rules has what one rule is tested with.
-type rules struct {
-	*WithT
-	client.Client
-	ctx context.Context
-}
+const background, foreground, orphan = metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan
 
-func (r rules) create(o client.Object) client.Object {
-	r.Expect(r.Create(r.ctx, o)).WithOffset(1).To(Succeed())
-	return o
-}
-
-func (r rules) refuse(err error, reason metav1.StatusReason) {
-	r.Expect(apierrors.ReasonForError(err)).WithOffset(1).To(Equal(reason), "%v", err)
-}
-
-// patch applies a merge patch, after which o is what the server returned. Its sub is "status" or empty.
-func (r rules) patch(o client.Object, sub, text string) error {
-	patch := client.RawPatch(types.MergePatchType, []byte(text))
-	if sub != "" {
-		return r.SubResource(sub).Patch(r.ctx, o, patch)
-	}
-	return r.Patch(r.ctx, o, patch)
-}
-
-func (r rules) patched(o client.Object, sub, text string) {
-	r.Expect(r.patch(o, sub, text)).WithOffset(1).To(Succeed())
-}
-
-// read returns the object as the server has it now.
-func (r rules) read(o client.Object) error { return r.Get(r.ctx, client.ObjectKeyFromObject(o), o) }
-
-// ruleTests have objects of their own.
-var ruleTests = map[string]func(rules){
-	"a name is taken once": func(r rules) {
-		first := r.create(snapshot("taken"))
-		r.refuse(r.Create(r.ctx, snapshot("taken")), metav1.StatusReasonAlreadyExists)
-		r.Expect(r.Delete(r.ctx, first)).To(Succeed())
-		r.Expect(r.create(snapshot("taken")).GetUID()).NotTo(Equal(first.GetUID()))
+// rules are what the servers do with an object, one request after the other.
+var rules = map[string]struct {
+	o      client.Object
+	script []step
+}{
+	"a name is taken once":                {snapshot("taken"), []step{create(`{}`), create(`{}`), remove(background), create(`{}`)}},
+	"a new object has no resourceVersion": {snapshot("versioned"), []step{create(`{"metadata":{"resourceVersion":"1"}}`)}},
+	"the server says who an object is": {snapshot("named"), []step{
+		create(`{"metadata":{"uid":"mine","creationTimestamp":"1970-01-01T00:00:01Z","generation":7}}`),
+		patch(`{"metadata":{"uid":"mine","labels":{"a":"b"}}}`),
+	}},
+	"an object has one controller": {snapshot("controlled"), []step{create(`{"metadata":{"ownerReferences":[
+		{"apiVersion":"v1","kind":"Owner","name":"a","uid":"1","controller":true},
+		{"apiVersion":"v1","kind":"Owner","name":"b","uid":"2","controller":true}]}}`)}},
+	"labels are valid": {snapshot("labeled"), []step{create(`{}`), patch(`{"metadata":{"labels":{"a":"no spaces, please"}}}`)}},
+	"a new schedule has defaults, and no status of its creator's": {
+		schedule("status"), []step{create(`{"status":{"observedGeneration":3}}`)},
 	},
-	"a new object has no resourceVersion": func(r rules) {
-		o := snapshot("versioned")
-		o.ResourceVersion = "1"
-		r.Expect(r.Create(r.ctx, o)).NotTo(Succeed())
-	},
-	"the server says who an object is": func(r rules) {
-		o := snapshot("named")
-		o.UID, o.CreationTimestamp, o.Generation = "mine", metav1.Unix(1, 0), 7
-		r.create(o)
-		r.Expect(o.UID).NotTo(BeElementOf("mine", ""))
-		r.Expect(o.CreationTimestamp.Unix()).To(BeNumerically(">", 1))
-		r.Expect(o.Generation).To(Equal(int64(1)))
-	},
-	"metadata is valid": func(r rules) {
-		o := snapshot("valid")
-		o.OwnerReferences = []metav1.OwnerReference{owner("a", "1", true), owner("b", "2", true)}
-		r.refuse(r.Create(r.ctx, o), metav1.StatusReasonInvalid)
-		o.OwnerReferences = o.OwnerReferences[:1]
-		r.create(o)
-		r.refuse(r.patch(o, "", `{"metadata":{"labels":{"a":"no spaces, please"}}}`), metav1.StatusReasonInvalid)
-	},
-	"the status of a new object is not its creator's": func(r rules) {
-		s, v, c := schedule("with-status"), snapshot("with-status"), claim("with-status")
-		s.Status.ObservedGeneration = 3
-		v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: new(true)}
-		c.Status.Phase = corev1.ClaimBound
-		r.Expect(r.create(s)).To(HaveField("Status.ObservedGeneration", int64(-1)))
-		r.Expect(r.create(v)).To(HaveField("Status", BeNil()))
-		r.Expect(r.create(c)).To(HaveField("Status.Phase", corev1.ClaimPending))
-	},
-	"a schedule has defaults": func(r rules) {
-		want := schedule("").Spec
-		want.ReadyDeadline, want.Retention.MinReady = "1h", new(int32(1))
-		r.Expect(r.create(schedule("defaults"))).To(HaveField("Spec", want))
-	},
-	"only a change of the spec makes a generation": func(r rules) {
-		s := schedule("generations")
-		r.create(s)
-		r.patched(s, "", `{"metadata":{"labels":{"a":"b"}}}`)
-		r.patched(s, "status", `{"status":{"observedGeneration":1}}`)
-		r.Expect(s.Generation).To(Equal(int64(1)))
-		r.patched(s, "", `{"spec":{"suspend":true}}`)
-		r.Expect(s.Generation).To(Equal(int64(2)))
-	},
-	"what changes nothing is no change": func(r rules) {
-		o := r.create(snapshot("same"))
-		before := o.GetResourceVersion()
-		r.patched(o, "", `{"metadata":{"labels":null}}`)
-		r.Expect(o.GetResourceVersion()).To(Equal(before))
-	},
-	"status and the rest are written apart": func(r rules) {
-		o := snapshot("apart")
-		r.create(o)
-		r.patched(o, "status", `{"metadata":{"labels":{"a":"b"}},"status":{"readyToUse":true}}`)
-		r.Expect(o.Labels).To(BeEmpty())
-		r.patched(o, "", `{"metadata":{"labels":{"a":"b"}},"status":null}`)
-		r.Expect(o.Status).To(HaveField("ReadyToUse", HaveValue(BeTrue())))
-	},
-	"a patch is held to the resourceVersion and the UID that it names": func(r rules) {
-		o := r.create(snapshot("held"))
-		patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"labels":{"a":"%%s"}}}`, o.GetResourceVersion())
-		r.patched(o, "", fmt.Sprintf(patch, "b"))
-		r.refuse(r.patch(o, "", fmt.Sprintf(patch, "c")), metav1.StatusReasonConflict)
-		r.refuse(r.patch(o, "", `{"metadata":{"uid":"another","labels":{"a":"d"}}}`), metav1.StatusReasonInvalid)
-	},
-	"a merge patch sets, removes and replaces": func(r rules) {
-		o := snapshot("merged")
-		o.Labels = map[string]string{"keep": "1", "drop": "1"}
-		o.OwnerReferences = []metav1.OwnerReference{owner("a", "1", true), owner("b", "2", false)}
-		r.create(o)
-		r.patched(o, "", `{"metadata":{"labels":{"drop":null,"add":"1"},"ownerReferences":null}}`)
-		r.Expect(o.Labels).To(Equal(map[string]string{"keep": "1", "add": "1"}))
-		r.Expect(o.OwnerReferences).To(BeEmpty())
-	},
-	"a delete is held to the UID and the resourceVersion that it names": func(r rules) {
-		o := r.create(snapshot("exact"))
-		remove := func(uid types.UID, version string) error {
-			return r.Delete(r.ctx, o, client.Preconditions{UID: &uid, ResourceVersion: &version})
-		}
-		r.refuse(remove("another", o.GetResourceVersion()), metav1.StatusReasonConflict)
-		r.refuse(remove(o.GetUID(), o.GetResourceVersion()+"0"), metav1.StatusReasonConflict)
-		r.Expect(remove(o.GetUID(), o.GetResourceVersion())).To(Succeed())
-		r.refuse(r.read(o), metav1.StatusReasonNotFound)
-		r.refuse(r.Delete(r.ctx, o), metav1.StatusReasonNotFound)
-	},
-	"a deletion waits for finalizers": func(r rules) {
-		for _, o := range []client.Object{snapshot("waits", finalizer), claim("waits")} {
-			r.create(o)
-			r.Expect(r.Delete(r.ctx, o)).To(Succeed())
-			r.Expect(r.read(o)).To(Succeed())
-			r.Expect(o.GetDeletionTimestamp()).NotTo(BeNil())
-			version := o.GetResourceVersion()
-			r.Expect(r.Delete(r.ctx, o)).To(Succeed())
-			r.Expect(r.read(o)).To(Succeed())
-			r.Expect(o.GetResourceVersion()).To(Equal(version), "a second delete changes nothing")
-			r.patched(o, "", `{"metadata":{"labels":{"a":"b"}}}`)
-			r.patched(o, "", `{"metadata":{"finalizers":null}}`)
-			r.refuse(r.read(o), metav1.StatusReasonNotFound)
-		}
-	},
-	"what is being deleted gets no more finalizers, and is not brought back": func(r rules) {
-		o := snapshot("late", finalizer)
-		r.create(o)
-		r.Expect(r.Delete(r.ctx, o)).To(Succeed())
-		r.Expect(r.read(o)).To(Succeed())
-		r.Expect(o.Generation).To(Equal(int64(2)))
-		r.Expect(r.patch(o, "", `{"metadata":{"finalizers":["example.com/wait","example.com/more"]}}`)).NotTo(Succeed())
-		r.patched(o, "", `{"metadata":{"deletionTimestamp":null}}`)
-		r.Expect(o.DeletionTimestamp).NotTo(BeNil())
-	},
-	"orphaning and foreground deletion wait for the collector": func(r rules) {
-		for policy, want := range map[metav1.DeletionPropagation]string{
-			metav1.DeletePropagationOrphan:     metav1.FinalizerOrphanDependents,
-			metav1.DeletePropagationForeground: metav1.FinalizerDeleteDependents,
-		} {
-			o := r.create(schedule("policy-" + strings.ToLower(string(policy))))
-			r.Expect(r.Delete(r.ctx, o, client.PropagationPolicy(policy))).To(Succeed())
-			r.Expect(r.read(o)).To(Succeed())
-			r.Expect(o.GetDeletionTimestamp()).NotTo(BeNil())
-			r.Expect(o.GetFinalizers()).To(ConsistOf(want))
-		}
-	},
-	"background deletion waits for nobody": func(r rules) {
-		o := r.create(schedule("background"))
-		r.Expect(r.Delete(r.ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
-		r.refuse(r.read(o), metav1.StatusReasonNotFound)
-	},
+	"a new snapshot has no status of its creator's": {snapshot("status"), []step{create(`{"status":{"readyToUse":true}}`)}},
+	"a new PVC has no status of its creator's":      {claim("status"), []step{create(`{"status":{"phase":"Bound"}}`)}},
+	"only a change of the spec makes a generation": {schedule("generations"), []step{
+		create(`{}`), patch(`{"metadata":{"labels":{"a":"b"}}}`), patchStatus(`{"status":{"observedGeneration":1}}`),
+		patch(`{"spec":{"suspend":true}}`),
+	}},
+	"what changes nothing is no change": {snapshot("same"), []step{create(`{}`), patch(`{"metadata":{"labels":null}}`)}},
+	"status and the rest are written apart": {snapshot("apart"), []step{
+		create(`{}`), patchStatus(`{"metadata":{"labels":{"a":"b"}},"status":{"readyToUse":true}}`),
+		patch(`{"metadata":{"labels":{"a":"b"}},"status":null}`),
+	}},
+	"a patch is held to the resourceVersion and the UID that it names": {snapshot("held"), []step{
+		create(`{}`), patch(`{"metadata":{"resourceVersion":"VERSION","uid":"UID","labels":{"a":"b"}}}`),
+		patch(`{"metadata":{"resourceVersion":"VERSION0","labels":{"a":"c"}}}`), patch(`{"metadata":{"uid":"another","labels":{"a":"d"}}}`),
+	}},
+	"a merge patch sets, removes and replaces": {snapshot("merged"), []step{
+		create(`{"metadata":{"labels":{"keep":"1","drop":"1"},"ownerReferences":[{"apiVersion":"v1","kind":"Owner","name":"a","uid":"1"}]}}`),
+		patch(`{"metadata":{"labels":{"drop":null,"add":"1"},"ownerReferences":null}}`),
+	}},
+	"a delete is held to the UID and the resourceVersion that it names": {snapshot("exact"), []step{
+		create(`{}`), removeIf("0", ""), removeIf("", "0"), removeIf("", ""), remove(background),
+	}},
+	"the deletion of a snapshot waits for finalizers": {snapshot("waits", finalizer), []step{
+		create(`{}`), remove(background), remove(background), patch(`{"metadata":{"labels":{"a":"b"}}}`), patch(`{"metadata":{"finalizers":null}}`),
+	}},
+	"the deletion of a PVC waits for finalizers": {claim("waits"), []step{
+		create(`{}`), remove(background), remove(background), patch(`{"metadata":{"labels":{"a":"b"}}}`), patch(`{"metadata":{"finalizers":null}}`),
+	}},
+	"what is being deleted gets no more finalizers, and is not brought back": {snapshot("late", finalizer), []step{
+		create(`{}`), remove(background), patch(`{"metadata":{"finalizers":["example.com/wait","example.com/more"]}}`),
+		patch(`{"metadata":{"deletionTimestamp":null}}`),
+	}},
+	"orphaning waits for the collector":             {schedule("orphaned"), []step{create(`{}`), remove(orphan)}},
+	"a foreground deletion waits for the collector": {schedule("foreground"), []step{create(`{}`), remove(foreground)}},
+	"a background deletion waits for nobody":        {schedule("background"), []step{create(`{}`), remove(background)}},
 }
 
 // Informers and the log of changes hold returned objects.

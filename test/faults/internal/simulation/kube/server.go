@@ -5,15 +5,14 @@
 // SnapshotSchedule depends on, in one namespace: resourceVersions, UIDs, generations, preconditions, finalizers, status subresources and
 // garbage collection. Stored objects are immutable: every write stores a new one. rules_test.go compares it with a real API server.
 //
-//	server.go    its kinds, its store, and a client.Reader of it
+//	server.go    its kinds and its store; requests over HTTP
 //	write.go     creates, updates and patches; deletes and the garbage collector
-//	request.go   requests over HTTP
 package kube
 
 import (
-	"context"
+	"encoding/json"
 	"fmt"
-	"reflect"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
@@ -104,35 +105,6 @@ func (s *Server) commit(k Kind, before, after client.Object) {
 	}
 }
 
-// Reader reads a server as clients do, without options. What it returns must not be changed.
-type Reader struct{ *Server }
-
-// Get implements client.Reader. Objects of kinds that are not stored are not found.
-func (r Reader) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	k, err := KindOf(o)
-	if err != nil {
-		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
-	}
-	stored, err := r.Server.Get(k, key.Name)
-	if err == nil {
-		reflect.ValueOf(o).Elem().Set(reflect.ValueOf(stored).Elem())
-	}
-	return err
-}
-
-// List implements client.Reader.
-func (r Reader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	k, err := KindOf(list)
-	if err != nil {
-		return err
-	}
-	items := make([]runtime.Object, len(r.objects[k]))
-	for i, o := range r.objects[k] {
-		items[i] = o
-	}
-	return meta.SetList(list, items)
-}
-
 // Kind is one of the kinds that the server stores.
 type Kind int
 
@@ -172,19 +144,125 @@ func (k Kind) newObject() client.Object {
 	return o.(client.Object)
 }
 
-// KindOf returns the kind of an object, or of the items of a list.
-func KindOf(o runtime.Object) (Kind, error) {
+// KindOf returns the kind of an object. It panics if the kind is not stored.
+func KindOf(o client.Object) Kind {
 	gvk, err := apiutil.GVKForObject(o, cluster.Scheme)
-	if err != nil {
-		return 0, err
+	must(err)
+	at := slices.Index(gvks[:], gvk)
+	if at < 0 {
+		panic(fmt.Sprintf("a %s is not stored", gvk.Kind))
 	}
-	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	for k, stored := range gvks {
-		if stored == gvk {
-			return Kind(k), nil
-		}
-	}
-	return 0, fmt.Errorf("a %s is not stored", gvk.Kind)
+	return Kind(at)
 }
 
 func clone(o client.Object) client.Object { return o.DeepCopyObject().(client.Object) }
+
+// Request is a request for objects of a kind.
+type Request struct {
+	httpapi.Request
+	Kind     Kind
+	selector labels.Selector
+	// from is the resourceVersion after which a watch begins.
+	from int64
+}
+
+// ParseRequest reads a request. For a kind that the server does not store, the error is the server's answer.
+func ParseRequest(r *http.Request) (q Request, err error) {
+	if q.Request, err = httpapi.Read(r); err != nil {
+		return q, err
+	}
+	for q.Kind.Resource().Resource != q.Resource {
+		if q.Kind++; q.Kind == Kinds {
+			return q, apierrors.NewNotFound(schema.GroupResource{Resource: q.Resource}, q.Name) // as for kinds that are not installed
+		}
+	}
+	if q.selector, err = labels.Parse(q.LabelSelector); err == nil && q.Verb == "watch" {
+		q.from, err = strconv.ParseInt(r.URL.Query().Get("resourceVersion"), 10, 64)
+	}
+	return q, err
+}
+
+// FillsCache returns whether a list or watch is an informer's.
+func (q Request) FillsCache() bool { return (q.Verb == "list" || q.Verb == "watch") && !q.Metadata }
+
+// Serve answers a request that is no watch.
+func (s *Server) Serve(q Request) (answer any, err error) {
+	switch q.Verb {
+	case "get":
+		return q.present(s.Get(q.Kind, q.Name))
+	case "list":
+		return q.List(s.objects[q.Kind], s.revision), nil
+	case "create":
+		o := q.Kind.newObject()
+		if err := json.Unmarshal(q.Body, o); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return q.present(s.Create(o))
+	case "delete":
+		var options metav1.DeleteOptions
+		if err := json.Unmarshal(q.Body, &options); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess}, s.Delete(q.Kind, q.Name, options)
+	case "patch":
+		return q.present(s.Update(q.Kind, q.Name, q.Subresource, func(o client.Object) { merge(o, q.Body) }))
+	}
+	return nil, apierrors.NewMethodNotSupported(q.Kind.Resource(), q.Verb)
+}
+
+var partialMeta = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: metav1.SchemeGroupVersion.String()}
+
+// present returns an object as it is written to the client.
+func (q Request) present(o client.Object, err error) (runtime.Object, error) {
+	if err != nil || !q.Metadata {
+		return o, err
+	}
+	partial := meta.AsPartialObjectMetadata(o)
+	partial.TypeMeta = partialMeta
+	return partial, nil
+}
+
+// List answers a list with those objects that match.
+func (q Request) List(objects []client.Object, revision int64) *metav1.List {
+	list := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: strconv.FormatInt(revision, 10)}}
+	list.APIVersion, list.Kind = gvks[q.Kind].ToAPIVersionAndKind()
+	if q.Metadata {
+		list.TypeMeta = partialMeta
+	}
+	list.Kind += "List"
+	for _, o := range objects {
+		if q.matches(o) {
+			item, _ := q.present(o, nil)
+			list.Items = append(list.Items, runtime.RawExtension{Object: item})
+		}
+	}
+	return list
+}
+
+func (q Request) matches(o client.Object) bool {
+	return o != nil && q.selector.Matches(labels.Set(o.GetLabels()))
+}
+
+// Event returns the event that a watch shows for a change; ok is false if it shows none.
+func (q Request) Event(c Change) (event metav1.WatchEvent, ok bool) {
+	if c.Kind != q.Kind || c.Revision <= q.from {
+		return event, false
+	}
+	shown, was, is := c.After, q.matches(c.Before), q.matches(c.After)
+	switch {
+	case is && was:
+		event.Type = "MODIFIED"
+	case is:
+		event.Type = "ADDED"
+	case was:
+		event.Type = "DELETED"
+	default:
+		return event, false
+	}
+	if shown == nil { // the last state, with the revision of the removal
+		shown = clone(c.Before)
+		shown.SetResourceVersion(strconv.FormatInt(c.Revision, 10))
+	}
+	event.Object.Object, _ = q.present(shown, nil)
+	return event, true
+}

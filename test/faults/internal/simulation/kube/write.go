@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 
@@ -27,12 +28,11 @@ import (
 // Create stores a copy of an object, and returns the stored object. It validates metadata only: users of the simulation write specs that
 // the CRDs admit.
 func (s *Server) Create(o client.Object) (client.Object, error) {
-	k, err := KindOf(o)
-	if err != nil {
-		return nil, err
-	}
+	k := KindOf(o)
 	if o.GetResourceVersion() != "" {
-		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created",
+		}}
 	}
 	o = clone(o)
 	o.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind())
