@@ -69,7 +69,9 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 			if wait.Mark.key != "" && wait.Until == "" {
 				return errors.New("--mark is for the snapshots that --wait waits for")
 			}
-			r := &request{Factory: f, told: told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.namespace, until: wait.Until, mark: wait.Mark}
+			r := &request{
+				Factory: f, told: told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.namespace, until: wait.Until, mark: wait.Mark,
+			}
 			var err error
 			switch {
 			case claim != "":

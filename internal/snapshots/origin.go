@@ -52,7 +52,9 @@ func originOf(s *v1alpha1.SnapshotSchedule, related []client.Object) origin {
 
 // IsChild returns whether a schedule counts as the child of the ClusterSnapshotSchedule of its name, whatever its metadata
 // say. The related objects are those of OriginNames, as far as they are known.
-func IsChild(s *v1alpha1.SnapshotSchedule, related ...client.Object) bool { return originOf(s, related).child }
+func IsChild(s *v1alpha1.SnapshotSchedule, related ...client.Object) bool {
+	return originOf(s, related).child
+}
 
 // SelectsNamespace returns whether a ClusterSnapshotSchedule selects a namespace.
 func SelectsNamespace(f *v1alpha1.ClusterSnapshotSchedule, namespace client.Object) bool {

@@ -69,16 +69,7 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
 	s.Status.MoreProblems = count(sum.MoreProblems)
 	if known.Totals != nil {
-		s.Status.Outputs.VolumeSnapshots.Total = count(known.Totals[snapshotsTotal])
-		s.Status.Outputs.VolumeSnapshots.Ready = count(known.Totals[snapshotsReady])
-		if !known.Unseen { // else there may be more than the last count, and not less because they cannot be read
-			s.Status.Outputs.VolumeGroupSnapshots = nil
-			if s.Spec.Group != nil || known.Totals[groupsTotal] > 0 {
-				s.Status.Outputs.VolumeGroupSnapshots = &v1alpha1.OutputCount{
-					Total: count(known.Totals[groupsTotal]), Ready: count(known.Totals[groupsReady]),
-				}
-			}
-		}
+		setOutputs(s, known)
 	}
 	if known.Invalid != nil {
 		setUnknown(&s.Status)
@@ -97,13 +88,6 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 		meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady).ObservedGeneration = s.Generation
 		return sum // its times, and whether it is protected, stay as they were
 	}
-	groups := count(known.Totals[detachedGroups])
-	if known.Unseen {
-		groups = ptr.Deref(s.Status.Detached, v1alpha1.Detached{}).VolumeGroupSnapshots
-	}
-	s.Status.Detached = &v1alpha1.Detached{
-		MapKeys: count(known.Totals[detachedKeys]), VolumeSnapshots: count(known.Totals[detachedSnapshots]), VolumeGroupSnapshots: groups,
-	}
 	s.Status.LastSnapshotTime = timeOf(sum.LastSnapshot)
 	s.Status.OldestRecoveryPointTime = timeOf(sum.RecoveryPoint)
 	s.Status.OldestVerifiedTime = timeOf(sum.Verified)
@@ -113,6 +97,23 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	}
 	setProtected(now, s, sum.Protections)
 	return sum
+}
+
+// setOutputs sets how many snapshots there are. Of group snapshots that cannot be listed, there may be as many as before.
+func setOutputs(s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) {
+	totals, before := known.Totals, s.Status
+	s.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: count(totals[snapshotsTotal]), Ready: count(totals[snapshotsReady])}
+	s.Status.Outputs.VolumeGroupSnapshots = nil
+	if s.Spec.Group != nil || totals[groupsTotal] > 0 {
+		s.Status.Outputs.VolumeGroupSnapshots = &v1alpha1.OutputCount{Total: count(totals[groupsTotal]), Ready: count(totals[groupsReady])}
+	}
+	s.Status.Detached = &v1alpha1.Detached{
+		MapKeys: count(totals[detachedKeys]), VolumeSnapshots: count(totals[detachedSnapshots]), VolumeGroupSnapshots: count(totals[detachedGroups]),
+	}
+	if known.Unseen {
+		s.Status.Outputs.VolumeGroupSnapshots = before.Outputs.VolumeGroupSnapshots
+		s.Status.Detached.VolumeGroupSnapshots = ptr.Deref(before.Detached, v1alpha1.Detached{}).VolumeGroupSnapshots
+	}
 }
 
 // setReadyOnly sets Ready, and that Protected is not known, where nothing else is known. That a kind is missing holds for any
