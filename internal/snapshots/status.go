@@ -72,11 +72,7 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 		setOutputs(s, known)
 	}
 	if known.Invalid != nil {
-		setUnknown(&s.Status)
-		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, known.Invalid.Error())
-		set(now, s, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
-		setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
-		set(now, s, v1alpha1.ConditionProtected, metav1.ConditionUnknown, v1alpha1.ReasonInvalidSpec, invalidMessage)
+		setInvalid(now, s, known.Invalid)
 		return combined{}
 	}
 	s.Status.Inputs = &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{
@@ -88,15 +84,27 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 		meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady).ObservedGeneration = s.Generation
 		return sum // its times, and whether it is protected, stay as they were
 	}
-	s.Status.LastSnapshotTime = timeOf(sum.LastSnapshot)
-	s.Status.OldestRecoveryPointTime = timeOf(sum.RecoveryPoint)
-	s.Status.OldestVerifiedTime = timeOf(sum.Verified)
-	s.Status.NextSnapshotTime = nil
-	if !s.Spec.Suspend {
-		s.Status.NextSnapshotTime = timeOf(sum.NextSlot)
-	}
+	setTimes(&s.Status, s.Spec.Suspend, sum)
 	setProtected(now, s, sum.Protections)
 	return sum
+}
+
+func setTimes(status *v1alpha1.SnapshotScheduleStatus, suspended bool, sum combined) {
+	status.LastSnapshotTime = timeOf(sum.LastSnapshot)
+	status.OldestRecoveryPointTime = timeOf(sum.RecoveryPoint)
+	status.OldestVerifiedTime = timeOf(sum.Verified)
+	status.NextSnapshotTime = nil
+	if !suspended {
+		status.NextSnapshotTime = timeOf(sum.NextSlot)
+	}
+}
+
+func setInvalid(now time.Time, s *v1alpha1.SnapshotSchedule, why error) {
+	setUnknown(&s.Status)
+	setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, why.Error())
+	set(now, s, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
+	setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
+	set(now, s, v1alpha1.ConditionProtected, metav1.ConditionUnknown, v1alpha1.ReasonInvalidSpec, invalidMessage)
 }
 
 // setOutputs sets how many snapshots there are. Of group snapshots that cannot be listed, there may be as many as before.
@@ -108,7 +116,8 @@ func setOutputs(s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) {
 		s.Status.Outputs.VolumeGroupSnapshots = &v1alpha1.OutputCount{Total: count(totals[groupsTotal]), Ready: count(totals[groupsReady])}
 	}
 	s.Status.Detached = &v1alpha1.Detached{
-		MapKeys: count(totals[detachedKeys]), VolumeSnapshots: count(totals[detachedSnapshots]), VolumeGroupSnapshots: count(totals[detachedGroups]),
+		MapKeys: count(totals[detachedKeys]), VolumeSnapshots: count(totals[detachedSnapshots]),
+		VolumeGroupSnapshots: count(totals[detachedGroups]),
 	}
 	if known.Unseen {
 		s.Status.Outputs.VolumeGroupSnapshots = before.Outputs.VolumeGroupSnapshots
