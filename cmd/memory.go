@@ -33,7 +33,7 @@ func setMemoryLimit(getenv func(string) string) error {
 
 // leastHeadroom is what the heap may grow by between two garbage collections, in bytes, however small it is: with
 // GOGC=65, what it grows by with the snapshots that the memory request is for.
-const leastHeadroom = 28 << 20
+const leastHeadroom = 24 << 20
 
 // headroom sets GOGC after each garbage collection. With few objects, GOGC alone would have all of them marked
 // again every few MB, which is a tenth of the CPU of a burst of creates.
@@ -56,7 +56,7 @@ func keepHeadroom() {
 func (h *headroom) collected(struct{}) {
 	metrics.Read(h.now)
 	if percent := h.of(h.now[1].Value.Uint64()); percent != h.now[0].Value.Uint64() {
-		debug.SetGCPercent(int(percent)) //nolint:gosec // it is no larger than the user's, or than 700
+		debug.SetGCPercent(int(percent)) //nolint:gosec // it is no larger than the user's, or than 600
 	}
 	type unused struct{ _ *headroom }
 	runtime.AddCleanup(&unused{}, h.collected, struct{}{})

@@ -54,8 +54,8 @@ func TestHeadroom(t *testing.T) {
 	for name, tc := range map[string]struct {
 		live, want uint64
 	}{
-		"nothing known yet":                   {live: 0, want: 700},
-		"a few objects":                       {live: 14 << 20, want: 200},
+		"nothing known yet":                   {live: 0, want: 600},
+		"a few objects":                       {live: 12 << 20, want: 200},
 		"what the memory request is for":      {live: 45 << 20, want: 65},
 		"more, where GOGC alone gives enough": {live: 4 << 30, want: 65},
 	} {

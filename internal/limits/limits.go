@@ -174,6 +174,12 @@ func (l *Limits) ParentDeleted(now time.Time, parent types.NamespacedName) []Wak
 	return l.take()
 }
 
+// Busy returns whether any snapshot of a volume counts.
+func (l *Limits) Busy(volume string) bool {
+	v := l.volumes[volume]
+	return v != nil && len(v.flights) > 0
+}
+
 // Of returns the names of the snapshots of a parent that count.
 func (l *Limits) Of(parent types.NamespacedName) (names []string) {
 	for h, f := range l.flights {
