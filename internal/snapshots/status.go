@@ -48,7 +48,8 @@ func setStatusOf(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known
 }
 
 func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known mapcontroller.Summary) combined {
-	blind := known.Unseen && s.Spec.Group != nil // its group snapshots are not known
+	// Its group snapshots were known, and are not now.
+	blind := known.Unseen && s.Spec.Group != nil && s.Status.Outputs.VolumeGroupSnapshots != nil
 	if known.Settled && !blind {
 		s.Status.ObservedGeneration = s.Generation
 	}
@@ -80,7 +81,7 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	}}
 	sum.Spared = sum.Spared.unconfirmed(s, from)
 	setConditions(now, s, from, known.Totals[claimsTotal], known.Totals[snapshotsTotal]+known.Totals[groupsTotal], sum)
-	if blind && meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionProtected) != nil {
+	if blind {
 		meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady).ObservedGeneration = s.Generation
 		return sum // its times, and whether it is protected, stay as they were
 	}
