@@ -20,11 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
-	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
@@ -32,9 +30,8 @@ var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOn
 	var env *environment
 	var s *v1alpha1.SnapshotSchedule
 	BeforeAll(func() {
-		options := envtest.CRDInstallOptions{Paths: suite.Must(repo.GroupSnapshotCRDFiles()), ErrorIfPathMissing: true}
-		suite.Must(envtest.InstallCRDs(server.Config, options))
-		DeferCleanup(func() { Expect(envtest.UninstallCRDs(server.Config, options)).To(Succeed()) })
+		suite.InstallGroupCRDs(server.Config)
+		DeferCleanup(func() { suite.UninstallGroupCRDs(ctx, server.Config, api) })
 	})
 	BeforeEach(func() {
 		env = newEnvironment()

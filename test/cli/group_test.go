@@ -24,11 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
-	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
@@ -40,9 +38,8 @@ var _ = Describe("groups", Ordered, func() {
 		newer     *groupv1.VolumeGroupSnapshot
 	)
 	BeforeAll(func() {
-		options := envtest.CRDInstallOptions{Paths: suite.Must(repo.GroupSnapshotCRDFiles()), ErrorIfPathMissing: true}
-		suite.Must(envtest.InstallCRDs(server.Config, options))
-		DeferCleanup(func() { Expect(envtest.UninstallCRDs(server.Config, options)).To(Succeed()) })
+		suite.InstallGroupCRDs(server.Config)
+		DeferCleanup(func() { suite.UninstallGroupCRDs(ctx, server.Config, api) })
 		env = newEnvironment()
 		s := env.createSchedule("db", v1alpha1.SnapshotScheduleSpec{
 			Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}},

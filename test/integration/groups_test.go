@@ -19,10 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
@@ -47,7 +45,7 @@ var _ = Describe("A schedule with groups", Serial, Ordered, func() {
 			HaveField("Reason", v1alpha1.ReasonGroupSnapshotAPIMissing), HaveField("Group", "grouped"))))
 
 		By("installing them while the operator runs")
-		suite.Must(envtest.InstallCRDs(config, groupCRDs()))
+		suite.InstallGroupCRDs(config)
 		Eventually(func() []groupv1.VolumeGroupSnapshot { return groups(env) }, "90s").Should(HaveLen(1))
 		Eventually(readyCondition(grouped)).Should(Equal("True Scheduled"))
 		Eventually(func() *v1alpha1.OutputCount { return status(grouped).Outputs.VolumeGroupSnapshots }).
@@ -60,7 +58,7 @@ var _ = Describe("A schedule with groups", Serial, Ordered, func() {
 	// Contract: FLEET-4, GRP-10.
 	It("stays for its group snapshots when its ClusterSnapshotSchedule no longer selects the namespace", func() {
 		deleteAllSchedules()
-		suite.Must(envtest.InstallCRDs(config, groupCRDs())) // if the spec before did not
+		suite.InstallGroupCRDs(config) // if the spec before did not
 		f := newFleet(everyHour, func(c *clusterSchedule) {
 			of := &c.Spec.Template.Spec
 			of.Selector.MatchLabels, of.Group = map[string]v1alpha1.LabelValue{"app": "db"}, &v1alpha1.Group{}
@@ -97,7 +95,7 @@ var _ = Describe("A schedule with groups", Serial, Ordered, func() {
 	//
 	// Contract: GRP-1, GRP-3, GRP-10.
 	It("ends alike whichever of its writes an operator dies at, before or after the commit", func() {
-		suite.Must(envtest.InstallCRDs(config, groupCRDs())) // if the spec before did not
+		suite.InstallGroupCRDs(config) // if the spec before did not
 		const writes = 8
 		var runs sync.WaitGroup
 		for at := 1; at <= writes; at++ {
@@ -224,19 +222,7 @@ func heldBy(v *groupv1.VolumeGroupSnapshot) (n int) {
 	return n
 }
 
-func groupCRDs() envtest.CRDInstallOptions {
-	return envtest.CRDInstallOptions{Paths: suite.Must(repo.GroupSnapshotCRDFiles()), ErrorIfPathMissing: true}
-}
-
-func uninstallGroupCRDs() {
-	all := &groupv1.VolumeGroupSnapshotList{}
-	Expect(api.List(ctx, all)).To(Succeed())
-	for _, v := range all.Items {
-		removeFinalizers(&v)
-		Expect(client.IgnoreNotFound(api.Delete(ctx, &v))).To(Succeed())
-	}
-	Expect(envtest.UninstallCRDs(config, groupCRDs())).To(Succeed())
-}
+func uninstallGroupCRDs() { suite.UninstallGroupCRDs(ctx, config, api) }
 
 // groups returns the VolumeGroupSnapshots of an environment.
 func groups(env *environment) []groupv1.VolumeGroupSnapshot {

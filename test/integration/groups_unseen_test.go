@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
@@ -22,7 +21,7 @@ import (
 var _ = Describe("A schedule with a group snapshot that a new operator cannot list", Serial, Ordered, func() {
 	var env *environment
 	var s *schedule
-	BeforeAll(func() { suite.Must(envtest.InstallCRDs(config, groupCRDs())) })
+	BeforeAll(func() { suite.InstallGroupCRDs(config) })
 	AfterAll(uninstallGroupCRDs)
 	BeforeEach(func() {
 		deleteAllSchedules()

@@ -5,6 +5,7 @@
 package suite
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,7 +14,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
@@ -47,6 +53,35 @@ func Start(environment *envtest.Environment) *rest.Config {
 	DeferCleanup(environment.Stop)
 	config.QPS = -1
 	return config
+}
+
+// InstallGroupCRDs installs the CRDs of group snapshots, whose kinds the other specs do without.
+func InstallGroupCRDs(config *rest.Config) {
+	GinkgoHelper()
+	Must(envtest.InstallCRDs(config, groupCRDs()))
+}
+
+// UninstallGroupCRDs deletes them with all group snapshots, and waits until they are gone: the next spec may install them.
+func UninstallGroupCRDs(ctx context.Context, config *rest.Config, api client.Client) {
+	GinkgoHelper()
+	all := &groupv1.VolumeGroupSnapshotList{}
+	Expect(api.List(ctx, all)).To(Succeed())
+	for i := range all.Items {
+		v := &all.Items[i]
+		Expect(api.Patch(ctx, v, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		Expect(client.IgnoreNotFound(api.Delete(ctx, v))).To(Succeed())
+	}
+	Expect(envtest.UninstallCRDs(config, groupCRDs())).To(Succeed())
+	served := Must(discovery.NewDiscoveryClientForConfig(config))
+	Eventually(func() bool {
+		_, err := served.ServerResourcesForGroupVersion(groupv1.SchemeGroupVersion.String())
+		return apierrors.IsNotFound(err)
+	}).Should(BeTrue())
+}
+
+func groupCRDs() envtest.CRDInstallOptions {
+	GinkgoHelper()
+	return envtest.CRDInstallOptions{Paths: Must(repo.GroupSnapshotCRDFiles()), ErrorIfPathMissing: true}
 }
 
 // Must returns a value unless there is an error, which fails the spec.
