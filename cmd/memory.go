@@ -32,7 +32,7 @@ func setMemoryLimit(getenv func(string) string) error {
 }
 
 // leastHeadroom is what the heap may grow by between two garbage collections, in bytes, however small it is: with
-// GOGC=65, what it grows by with the snapshots that the memory request is for.
+// GOGC=65, a little less than it grows by with the snapshots that the memory request is for.
 const leastHeadroom = 24 << 20
 
 // headroom sets GOGC after each garbage collection. With few objects, GOGC alone would have all of them marked

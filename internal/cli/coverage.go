@@ -101,6 +101,9 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 				found, err = f.coverageOfContexts(cmd.Context(), contexts, &scope, now)
 			} else {
 				found, err = f.readCoverage(cmd.Context(), &scope, now)
+				if namespace := scope.namespace(f); err == nil && len(found.Claims) == 0 && namespace != "" {
+					err = f.mistyped(cmd.Context(), namespace)
+				}
 			}
 			if err != nil {
 				return err
@@ -146,14 +149,16 @@ func (f *Factory) readCoverage(ctx context.Context, scope *Scope, now time.Time)
 	if err != nil {
 		return nil, err
 	}
-	found := coverageOf(schedules, inv, now)
-	if namespace := scope.namespace(f); len(found.Claims) == 0 && namespace != "" {
-		// A namespace that was mistyped has no gaps. Its users may not be allowed to read it.
-		if err := f.client.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
-			return nil, err
-		}
+	return coverageOf(schedules, inv, now), nil
+}
+
+// mistyped returns an error for a namespace that does not exist, and so has no gaps. Its users may not be allowed to
+// read it. Of several clusters, some may not have it.
+func (f *Factory) mistyped(ctx context.Context, namespace string) error {
+	if err := f.client.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
+		return err
 	}
-	return found, nil
+	return nil
 }
 
 // coverageOf judges every PVC under every schedule of its namespace.

@@ -69,12 +69,7 @@ var _ = Describe("A schedule with groups", Serial, Ordered, func() {
 		}
 		o := startFleetOperator()
 		child := f.waitForChild(env)
-		Eventually(func(g Gomega) {
-			all := groups(env)
-			g.Expect(all).To(HaveLen(1))
-			g.Expect(driveGroup(&all[0], all)).To(Succeed())
-			g.Expect(heldBy(&all[0])).To(Equal(2))
-		}).Should(Succeed())
+		driveFirstGroup(env)
 		Eventually(func() *v1alpha1.OutputCount { return status(child).Outputs.VolumeGroupSnapshots }).
 			Should(HaveValue(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1})))
 		removeLabel(env.object(), "backup")
@@ -170,6 +165,17 @@ func names(all []groupv1.VolumeGroupSnapshot) (names []string) {
 		names = append(names, v.Name)
 	}
 	return names
+}
+
+// driveFirstGroup waits for the first group snapshot, and makes it ready with its members.
+func driveFirstGroup(env *environment) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		all := groups(env)
+		g.Expect(all).To(HaveLen(1))
+		g.Expect(driveGroup(&all[0], all)).To(Succeed())
+		g.Expect(heldBy(&all[0])).To(Equal(2))
+	}).Should(Succeed())
 }
 
 // driveGroup does what the snapshot controller does with a group snapshot. One may be deleted only while another holds both PVCs.

@@ -33,12 +33,7 @@ var _ = Describe("A schedule with a group snapshot that a new operator cannot li
 			env.createClaim(name, "app", "db")
 		}
 		o := env.startOperator()
-		Eventually(func(g Gomega) {
-			all := groups(env)
-			g.Expect(all).To(HaveLen(1))
-			g.Expect(driveGroup(&all[0], all)).To(Succeed())
-			g.Expect(heldBy(&all[0])).To(Equal(2))
-		}).Should(Succeed())
+		driveFirstGroup(env)
 		Eventually(func() *v1alpha1.OutputCount { return status(s).Outputs.VolumeGroupSnapshots }).
 			Should(HaveValue(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1})))
 		Eventually(protected(s)).Should(HavePrefix("True"))
