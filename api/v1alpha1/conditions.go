@@ -25,8 +25,8 @@ const (
 	// ConditionProtected is whether every selected PVC can be restored to a recent slot: whether it
 	// has a ready snapshot that covers the second newest slot of the interval or cron expression, or
 	// a later one. While the schedule is suspended, the slots are those that it would have. PVCs that
-	// are skipped do not count, and a PVC whose first slot is younger than readyDeadline does not
-	// make it False. It is absent until every PVC was reconciled for the first time.
+	// are skipped do not count, and a PVC that waits for its first ready snapshot makes it False only
+	// when its first slot is older than readyDeadline. It is absent until every PVC was reconciled for the first time.
 	//
 	// True, with reason:
 	//   - RecoveryPointsCurrent

@@ -142,8 +142,7 @@ var _ = Describe("the upgrade from "+earlier[:7], Ordered, func() {
 				HaveField("Status.Conditions", ConsistOf(
 					is(v1alpha1.ConditionReady, metav1.ConditionTrue), is(v1alpha1.ConditionStalled, metav1.ConditionFalse),
 					is(v1alpha1.ConditionRetentionPaused, metav1.ConditionFalse),
-					// Two slots pass without a snapshot, but the first is younger than readyDeadline.
-					is(v1alpha1.ConditionProtected, metav1.ConditionUnknown)))))
+					is(v1alpha1.ConditionProtected, metav1.ConditionFalse))))) // two slots passed without a snapshot
 		}
 		versions := func() []string {
 			return []string{deleted.current(ctx).ResourceVersion, orphan.current(ctx).ResourceVersion}
