@@ -13,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/installed"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/lookup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/status"
@@ -43,15 +44,10 @@ type Controller struct {
 	options Options
 
 	kinds *plan.Kinds
-	// emptyParent is what parents are found like.
-	emptyParent client.Object
-	// byKey finds the inputs of a map key. byOwner finds the outputs of a parent, and the
-	// orphans that name it; byOwnerAndKey those of one map key; bySource those that were
-	// made from an input.
-	byKey, byOwner, byOwnerAndKey, bySource informer.Index
-	// childStores hold the children of outputs.
-	childStores *informer.Stores
-	optional    *optional
+	// parentKind is what parents are found like.
+	parentKind client.Object
+	lookup     *lookup.Objects
+	optional   *installed.Optional
 
 	attempts *queue.Attempts
 	// shares are of the workers of keys, statusShares of those of statuses.
@@ -91,13 +87,13 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
 	}
 	ctl := &Controller{
-		spec: spec, options: o, kinds: kinds, emptyParent: spec.NewParent(), childStores: informer.NewStores(),
-		optional:  newOptional(kinds.Optional),
+		spec: spec, options: o, kinds: kinds, parentKind: spec.NewParent(),
+		lookup:    lookup.New(spec.Name, kinds, spec.NewParent(), spec.ClusterScoped, o.Stores),
+		optional:  installed.NewOptional(kinds.Optional),
 		attempts:  queue.NewAttempts(o.Clock),
 		installed: installed.New(d.Discovery, kinds.Needed),
 	}
-	ctl.index()
-	ctl.optional.back = ctl.kindsBack
+	ctl.optional.Back = ctl.kindsBack
 	pace := queue.NewPace(o.Clock, o.DeletesPerSecond)
 	pace.Wake = ctl.keys.Add
 	ctl.shares = &queue.Shares[Request]{Workers: o.Workers, Patience: time.Second, Wake: ctl.keys.Add}
@@ -108,7 +104,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	o.Stores.OnList(func(example runtime.Object, err error) {
 		if listed, ok := example.(client.Object); ok {
 			ctl.installed.Listed(kinds.Of(listed), err)
-			ctl.optional.listed(kinds.Of(listed), err)
+			ctl.optional.Listed(kinds.Of(listed), err)
 		}
 	})
 	// The delay gathers changes that come together.
@@ -123,7 +119,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, MayCreate: spec.MayCreate, Lingers: spec.Lingers,
 	}
 	if spec.Connect != nil {
-		spec.Connect(Access{Enqueue: ctl.keys.AddAfter, Outputs: ctl.outputsOf, Inputs: ctl.inputsOf, MadeFrom: ctl.madeFrom})
+		spec.Connect(Access{Enqueue: ctl.keys.AddAfter, Outputs: ctl.outputsOf, Inputs: ctl.inputsOf, MadeFrom: ctl.lookup.MadeFrom})
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.Add(reconcile.Request{NamespacedName: parent})
@@ -132,10 +128,18 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Client: writes, Clock: o.Clock, Kinds: kinds,
 		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Record: spec.Record,
 		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status,
-		Unseen:      func() bool { return len(ctl.optional.missing(false)) > 0 },
+		Unseen:      func() bool { return len(ctl.optional.Missing()) > 0 },
 		RecordsTime: spec.RecordsTime, ServerTime: ctl.guard.ServerTime, Unwritten: spec.Unwritten,
 	}
 	return ctl, nil
+}
+
+// InputIndexers returns the indexes that the stores of input kinds need.
+func (c *Controller) InputIndexers() toolscache.Indexers { return c.lookup.InputIndexers() }
+
+// OutputIndexers returns the indexes that the stores of an output kind need.
+func (c *Controller) OutputIndexers(kind int) toolscache.Indexers {
+	return c.lookup.OutputIndexers(kind)
 }
 
 // Limiter returns the rate limiter of the queue of keys.
@@ -161,7 +165,7 @@ func (c *Controller) compile(parent client.Object) plan.Parent {
 
 // parent returns a parent as the cache has it, compiled; not ok if there is none.
 func (c *Controller) parent(name types.NamespacedName) (p plan.Parent, ok bool) {
-	if o := c.cachedParent(name); o != nil {
+	if o := c.lookup.Parent(name); o != nil {
 		return c.compiled(o), true
 	}
 	return p, false
@@ -200,4 +204,23 @@ func (c *Controller) parentDeleted(name types.NamespacedName) {
 	if c.spec.ParentDeleted != nil {
 		c.spec.ParentDeleted(name)
 	}
+}
+
+// outputsOf implements Access.Outputs.
+func (c *Controller) outputsOf(req Request) []client.Object {
+	if parent := c.lookup.Parent(req.Parent); parent != nil {
+		return c.lookup.Outputs(parent, req.MapKey)
+	}
+	return nil
+}
+
+// inputsOf implements Access.Inputs.
+func (c *Controller) inputsOf(req Request) (keys []string) {
+	if parent, ok := c.parent(req.Parent); ok && parent.Invalid == nil {
+		selected, _ := c.lookup.Inputs(parent, req.MapKey, nil)
+		for _, input := range selected {
+			keys = append(keys, c.kinds.MapKey(input))
+		}
+	}
+	return keys
 }

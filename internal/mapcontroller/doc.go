@@ -31,8 +31,7 @@
 //	planner.go        plans without a cache
 //	controller.go     a Controller put together from its packages; compiled specs
 //	route.go          which keys an event enqueues
-//	observe.go        reads parents, inputs and outputs by index
-//	optional.go       kinds that may be missing, and the children of outputs
+//	optional.go       the caches of kinds that may be missing, and of the children of outputs
 //	reconcile.go      one pass over one key; the search for released outputs
 //	liveness.go       the health check that notices a leader that does nothing
 //	setup.go          the controllers and caches of a manager
@@ -63,7 +62,10 @@
 //	internal/execute/finalizer.go  the parent's finalizer: releases all outputs of a parent that owns by labels, and holds
 //	                               a parent whose outputs have not settled
 //
+//	internal/lookup/lookup.go  reads parents, inputs, outputs and children by index; the key that an output belongs to
+//
 //	internal/installed/installed.go  kinds that are not installed, or cannot be listed (yet)
+//	internal/installed/optional.go   kinds that a controller can do without
 //
 //	internal/status/aggregator.go  the last status of every key of every parent
 //	internal/status/summary.go     what they add up to, and what is not known

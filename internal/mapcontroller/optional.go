@@ -6,87 +6,17 @@ package mapcontroller
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/installed"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
-
-// optional are the kinds that may be missing. Until the cache has all of them, none counts
-// as there: decisions are told so.
-type optional struct {
-	// wanted is signaled when a program needs kinds that are missing: until then nobody
-	// looks for them, so that a cluster without them costs no request.
-	wanted chan struct{}
-	// back is called when all kinds are there again.
-	back func()
-
-	mu    sync.Mutex
-	kinds []schema.GroupVersionKind
-	// watched is set once there are informers of the kinds.
-	watched bool
-	absent  map[schema.GroupVersionKind]bool
-}
-
-func newOptional(kinds []schema.GroupVersionKind) *optional {
-	return &optional{wanted: make(chan struct{}, 1), kinds: kinds, absent: map[schema.GroupVersionKind]bool{}}
-}
-
-// missing returns the kinds if one of them is missing, and that they are wanted.
-func (o *optional) missing(wanted bool) []schema.GroupVersionKind {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.kinds) == 0 || o.watched && len(o.absent) == 0 {
-		return nil
-	}
-	if wanted {
-		select {
-		case o.wanted <- struct{}{}:
-		default:
-		}
-	}
-	return o.kinds
-}
-
-// lacks returns whether a kind is missing.
-func (o *optional) lacks(kind schema.GroupVersionKind) bool {
-	return slices.Contains(o.missing(false), kind)
-}
-
-// watches says that the cache has all kinds from now on.
-func (o *optional) watches() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.watched = true
-}
-
-// listed is called when the cache has listed a kind, or could not.
-func (o *optional) listed(kind schema.GroupVersionKind, err error) {
-	if !slices.Contains(o.kinds, kind) || err != nil && !apierrors.IsNotFound(err) {
-		return
-	}
-	o.mu.Lock()
-	was := o.absent[kind]
-	if delete(o.absent, kind); err != nil {
-		o.absent[kind] = true
-	}
-	back := was && o.watched && len(o.absent) == 0
-	o.mu.Unlock()
-	if back {
-		o.back()
-	}
-}
 
 // awaitOptional looks for the optional kinds once a program needs them, and watches them
 // when they can be listed.
@@ -94,7 +24,7 @@ func (s *starter) awaitOptional(ctx context.Context, keys ctrl.TypedController[R
 	select {
 	case <-ctx.Done():
 		return
-	case <-s.controller.optional.wanted:
+	case <-s.controller.optional.Wanted:
 	}
 	o := s.controller.options
 	if !installed.AwaitLists(ctx, s.controller.guard.Live, s.controller.kinds.Optional, o.Namespaces, o.KindsInterval, s.log) {
@@ -136,11 +66,11 @@ func (s *starter) watchOptional(ctx context.Context, watch func(source.TypedSour
 		children, invalid := s.childCache(out.Children)
 		if err = invalid; err == nil {
 			go func() { _ = children.Start(ctx) }()
-			err = add(children, out.Children.Object, informer.Indexers(byOutput(out.Children)), c.ChildEvents(i))
+			err = add(children, out.Children.Object, c.lookup.ChildIndexers(i), c.ChildEvents(i))
 		}
 	}
 	if err == nil && toolscache.WaitForCacheSync(ctx.Done(), synced...) {
-		c.optional.watches()
+		c.optional.Watches()
 	}
 	return err
 }
@@ -158,7 +88,7 @@ func (s *starter) childCache(kind *plan.Children) (cache.Cache, error) {
 	}
 	return cache.New(s.mgr.GetConfig(), cache.Options{
 		HTTPClient: s.mgr.GetHTTPClient(), Scheme: s.mgr.GetScheme(), Mapper: s.mgr.GetRESTMapper(),
-		NewInformer: s.controller.childStores.NewInformer, DefaultNamespaces: only,
+		NewInformer: s.controller.lookup.ChildStores.NewInformer, DefaultNamespaces: only,
 		ByObject: map[client.Object]cache.ByObject{kind.Object: {Label: exists, Transform: kind.Strip}},
 	})
 }

@@ -112,7 +112,7 @@ func (c *Controller) observe(
 	ctx context.Context, parent plan.Parent, req Request,
 ) (seen Observation, aside []client.Object, err error) {
 	seen = Observation{Now: c.options.Clock.Now(), MapKey: req.MapKey}
-	seen.Outputs, aside = c.executor.SetAside(parent.Object, req, c.outputs(parent.Object, req.MapKey))
+	seen.Outputs, aside = c.executor.SetAside(parent.Object, req, c.lookup.Outputs(parent.Object, req.MapKey))
 	if req.IsSearch() {
 		// A cache may hold only outputs with a map key.
 		cached := seen.Outputs
@@ -122,9 +122,11 @@ func (c *Controller) observe(
 			}
 		})
 	} else if parent.Invalid == nil {
-		seen.Missing = c.optional.missing(parent.Program.NeedsOptional)
-		seen.Selected, seen.Unselected = c.inputs(parent, req.MapKey, seen.Outputs)
-		seen.Children = c.children(seen.Outputs)
+		if seen.Missing = c.optional.Missing(); parent.Program.NeedsOptional {
+			c.optional.Want()
+		}
+		seen.Selected, seen.Unselected = c.lookup.Inputs(parent, req.MapKey, seen.Outputs)
+		seen.Children = c.lookup.Children(seen.Outputs)
 		if c.spec.Related != nil {
 			seen.Related = c.spec.Related(parent.Object, req.MapKey)
 		}
@@ -137,7 +139,7 @@ func (c *Controller) observe(
 func (c *Controller) untagged(ctx context.Context, namespace string, do func(client.Object)) error {
 	selector, err := labels.Parse("!" + c.spec.Tags.MapKey)
 	for _, out := range c.spec.Outputs {
-		if out.Optional && c.optional.lacks(c.kinds.Of(out.Object)) {
+		if out.Optional && c.optional.Lacks(c.kinds.Of(out.Object)) {
 			continue // it is listed later, which leads to another search
 		}
 		err = errors.Join(err, guard.EachMetadata(ctx, c.guard.Live, c.kinds.Of(out.Object), do,
@@ -152,7 +154,7 @@ func (c *Controller) searchAll(ctx context.Context) error {
 	var errs []error
 	for _, namespace := range c.options.Namespaces {
 		err := c.untagged(ctx, namespace, func(o client.Object) {
-			if search, owned := c.request(o); owned {
+			if search, owned := c.lookup.Request(o); owned {
 				c.aggregator.AwaitSearch(search.Parent)
 				c.keys.Add(search)
 			}

@@ -65,7 +65,7 @@ func (c *Controller) parentChanged(before, after client.Object) bool {
 // outputs.
 func (c *Controller) fanOut(q keyQueue, parent client.Object) {
 	name := client.ObjectKeyFromObject(parent)
-	for _, key := range c.aggregator.Track(parent, c.mapKeys(c.compiled(parent))) {
+	for _, key := range c.aggregator.Track(parent, c.lookup.MapKeys(c.compiled(parent))) {
 		req := Request{Parent: name, MapKey: key}
 		if pq, ok := q.(priorityqueue.PriorityQueue[Request]); ok {
 			pq.AddWithOpts(priorityqueue.AddOpts{Priority: &fanOutPriority}, req)
@@ -76,7 +76,7 @@ func (c *Controller) fanOut(q keyQueue, parent client.Object) {
 }
 
 func (c *Controller) fanOutAll(q keyQueue) {
-	for _, parent := range c.parents(nil) {
+	for _, parent := range c.lookup.Parents(nil) {
 		c.fanOut(q, parent)
 	}
 }
@@ -94,7 +94,7 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 			if version == nil {
 				continue
 			}
-			for _, o := range c.parents(version) {
+			for _, o := range c.lookup.Parents(version) {
 				c.inputEvent(q, c.compiled(o), version)
 			}
 			c.sourceEvent(q, version)
@@ -117,8 +117,8 @@ func (c *Controller) inputEvent(q keyQueue, parent plan.Parent, input client.Obj
 
 // sourceEvent enqueues the keys of the outputs that were made from an input.
 func (c *Controller) sourceEvent(q keyQueue, input client.Object) {
-	for _, o := range c.madeFrom(c.scope(input), c.kinds.MapKey(input)) {
-		if req, _ := c.request(o); req.Parent.Name != "" {
+	for _, o := range c.lookup.MadeFrom(c.lookup.Scope(input), c.kinds.MapKey(input)) {
+		if req, _ := c.lookup.Request(o); req.Parent.Name != "" {
 			q.Add(req)
 		}
 	}
@@ -134,7 +134,7 @@ func (c *Controller) ChildEvents(kind int) EventHandler {
 				continue
 			}
 			name := client.ObjectKey{Namespace: child.GetNamespace(), Name: child.GetLabels()[out.Children.Label]}
-			if req, _ := c.request(c.options.Stores.Get(out.Object, name)); req.Parent.Name != "" {
+			if req, _ := c.lookup.Request(c.options.Stores.Get(out.Object, name)); req.Parent.Name != "" {
 				q.Add(req)
 			}
 		}
@@ -147,7 +147,7 @@ func (c *Controller) ChildEvents(kind int) EventHandler {
 func (c *Controller) RelatedEvents(kind int) EventHandler {
 	in := c.spec.RelatedKinds[kind]
 	fanOut := func(q keyQueue, o client.Object) {
-		for _, parent := range c.parents(nil) {
+		for _, parent := range c.lookup.Parents(nil) {
 			if in.Concerns == nil || in.Concerns(o, parent) {
 				c.fanOut(q, parent)
 			}
@@ -190,8 +190,8 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 		if before != nil && after != nil && before.GetResourceVersion() == after.GetResourceVersion() {
 			return // a resync
 		}
-		was, wasOwned := c.request(before)
-		is, owned := c.request(after)
+		was, wasOwned := c.lookup.Request(before)
+		is, owned := c.lookup.Request(after)
 		if owned {
 			c.seen(is, after, after.GetDeletionTimestamp() != nil)
 		}

@@ -71,11 +71,11 @@ const cacheSyncTimeout = 24 * time.Hour
 // It waits for no cache but that of the parents, so that these have a status while the
 // others are filled.
 func (s *starter) startStatus(ctx context.Context) error {
-	parents, err := s.mgr.GetCache().GetInformer(ctx, s.controller.emptyParent, cache.BlockUntilSynced(false))
+	parents, err := s.mgr.GetCache().GetInformer(ctx, s.controller.parentKind, cache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
-	if !s.controller.options.Stores.Holds(s.controller.emptyParent) {
+	if !s.controller.options.Stores.Holds(s.controller.parentKind) {
 		return errors.New("the manager's cache does not fill Stores, so nothing would be found: set cache.Options.NewInformer")
 	}
 	return builder.ControllerManagedBy(s.mgr).
@@ -267,7 +267,7 @@ func (c *Controller) checkScopes() error {
 		}
 		errs = append(errs, err)
 	}
-	check("parent", c.emptyParent, c.spec.ClusterScoped)
+	check("parent", c.parentKind, c.spec.ClusterScoped)
 	if !c.spec.ClusterScoped {
 		for _, in := range c.kinds.Inputs {
 			check("input", in.Object, false)
@@ -297,7 +297,7 @@ func (s *starter) listsOptional(ctx context.Context) bool {
 	}
 	err := installed.List(ctx, s.controller.guard.Live, kinds, s.controller.options.Namespaces)
 	if err != nil && !installed.NobodyCan(err) {
-		s.controller.optional.missing(true) // there may be outputs, whatever the parents' specs say now
+		s.controller.optional.Want() // there may be outputs, whatever the parents' specs say now
 	}
 	return err == nil
 }
@@ -310,7 +310,7 @@ func (s *starter) lists(ctx context.Context, kinds []schema.GroupVersionKind) bo
 
 // wakeParents updates every parent's status.
 func (c *Controller) wakeParents() {
-	for _, parent := range c.parents(nil) {
+	for _, parent := range c.lookup.Parents(nil) {
 		c.changed.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(parent)})
 	}
 }

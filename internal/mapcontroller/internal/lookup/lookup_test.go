@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package mapcontroller
+package lookup
 
 import (
 	"errors"
@@ -32,16 +32,15 @@ func unselected(s *corev1.Secret) { s.Labels = nil }
 
 func inNamespace(name string) func(*corev1.Pod) { return func(o *corev1.Pod) { o.Namespace = name } }
 
-func newTestObserver(t *testing.T, clusterScoped bool, objects ...client.Object) *Controller {
+func newTestObjects(t *testing.T, clusterScoped bool, objects ...client.Object) *Objects {
 	t.Helper()
-	return newObserverOf(fixture.Kinds(t), clusterScoped, objects...)
+	return newObjectsOf(fixture.Kinds(t), clusterScoped, objects...)
 }
 
-func newObserverOf(kinds *plan.Kinds, clusterScoped bool, objects ...client.Object) *Controller {
-	c, _ := MapController{Name: "test", Tags: fixture.Tags, ClusterScoped: clusterScoped}.withDefaults() // the rest is not needed
-	o := &Controller{spec: c, options: Options{Stores: informer.NewStores()}, kinds: kinds, emptyParent: &appsv1.Deployment{}}
-	o.index()
-	fixture.Fill(o.options.Stores, o.InputIndexers(), o.OutputIndexers(0), objects...)
+func newObjectsOf(kinds *plan.Kinds, clusterScoped bool, objects ...client.Object) *Objects {
+	stores := informer.NewStores()
+	o := New("test", kinds, &appsv1.Deployment{}, clusterScoped, stores)
+	fixture.Fill(stores, o.InputIndexers(), o.OutputIndexers(0), objects...)
 	return o
 }
 
@@ -54,7 +53,7 @@ func compiled() plan.Parent {
 // a tombstone would decide about them as one series.
 func TestOutputsTellsKeysApart(t *testing.T) {
 	old := func(o *corev1.Pod) { o.CreationTimestamp = metav1.NewTime(fixture.Now.Add(-time.Hour)) }
-	o := newTestObserver(t, false,
+	o := newTestObjects(t, false,
 		fixture.Output("owned", withKey("a")), fixture.Output("orphan", withKey("a"), fixture.Orphan, old),
 		fixture.Output("other", withKey("b")), fixture.Output("emptied", withKey("")),
 		fixture.Output("misnamed", withKey("a"), fixture.Label(fixture.Tags.Parent, "q")),
@@ -72,7 +71,7 @@ func TestOutputsTellsKeysApart(t *testing.T) {
 		"a key without outputs":      {key: "c", want: []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := o.outputs(fixture.Parent(), test.key)
+			found := o.Outputs(fixture.Parent(), test.key)
 			if got := fixture.Names(found); !slices.Equal(got, test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
@@ -94,8 +93,8 @@ func TestInputs(t *testing.T) {
 	elsewhere := input("elsewhere")
 	elsewhere.Namespace = "other"
 	shared(elsewhere)
-	o := newTestObserver(t, false, a, b, c, elsewhere, input("other"))
-	selected, rest := o.inputs(compiled(), "shared", nil)
+	o := newTestObjects(t, false, a, b, c, elsewhere, input("other"))
+	selected, rest := o.Inputs(compiled(), "shared", nil)
 	if got := fixture.Names(selected); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("selected %v", got)
 	}
@@ -104,13 +103,13 @@ func TestInputs(t *testing.T) {
 	if got := fixture.Names(rest); !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("unselected %v", got)
 	}
-	if selected, rest := o.inputs(compiled(), "unknown", nil); len(selected)+len(rest) > 0 {
+	if selected, rest := o.Inputs(compiled(), "unknown", nil); len(selected)+len(rest) > 0 {
 		t.Errorf("got %v and %v", selected, rest)
 	}
 }
 
 func TestKeys(t *testing.T) {
-	o := newTestObserver(t, false,
+	o := newTestObjects(t, false,
 		input("a"), input("b"), input("c", unselected),
 		fixture.Output("1", withKey("detached")), fixture.Output("2", withKey("orphaned"), fixture.Orphan), fixture.Output("3", withKey("")),
 		fixture.Output("4", withKey("foreign"), fixture.Owners(fixture.OwnedBy("q", "q-uid"))),
@@ -123,7 +122,7 @@ func TestKeys(t *testing.T) {
 		"of outputs of an invalid one": {plan.Parent{Object: fixture.Parent(), Invalid: errors.New("invalid")}, []string{"", "detached", "orphaned"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := o.mapKeys(test.parent)
+			got := o.MapKeys(test.parent)
 			slices.Sort(got)
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
@@ -138,19 +137,19 @@ func TestClusterScopedParents(t *testing.T) {
 	parent.Object.SetNamespace("")
 	elsewhere := input("a")
 	elsewhere.Namespace = "other"
-	o := newTestObserver(t, true, parent.Object, elsewhere,
+	o := newTestObjects(t, true, parent.Object, elsewhere,
 		fixture.Output("1", withKey("a")), fixture.Output("2", withKey("a"), inNamespace("other")),
 		fixture.Output("3", withKey("a"), fixture.Orphan, inNamespace("third")))
-	if got := fixture.Names(o.outputs(parent.Object, "a")); !slices.Equal(got, []string{"1", "2", "3"}) {
+	if got := fixture.Names(o.Outputs(parent.Object, "a")); !slices.Equal(got, []string{"1", "2", "3"}) {
 		t.Errorf("outputs %v", got)
 	}
-	if selected, _ := o.inputs(parent, "a", nil); len(selected) != 1 {
+	if selected, _ := o.Inputs(parent, "a", nil); len(selected) != 1 {
 		t.Errorf("inputs %v", selected)
 	}
-	if got := o.parents(elsewhere); len(got) != 1 {
+	if got := o.Parents(elsewhere); len(got) != 1 {
 		t.Errorf("parents %v", got)
 	}
-	if got := o.scope(fixture.Output("1")); got != "" || o.cachedParent(types.NamespacedName{Namespace: got, Name: "p"}) == nil {
+	if got := o.Scope(fixture.Output("1")); got != "" || o.Parent(types.NamespacedName{Namespace: got, Name: "p"}) == nil {
 		t.Errorf("scope %q", got)
 	}
 }
@@ -178,7 +177,7 @@ func TestRequestOf(t *testing.T) {
 		"an owner that is not the controller":      {change: func(o *corev1.Pod) { o.OwnerReferences[0].Controller = nil }, want: "p/in-uid"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req, owned := newTestObserver(t, false).request(fixture.Output("o", test.change))
+			req, owned := newTestObjects(t, false).Request(fixture.Output("o", test.change))
 			if got := req.Parent.Name + "/" + req.MapKey; got != test.want || owned != test.wantOwned {
 				t.Errorf("got %s, owned %v; want %s, %v", got, owned, test.want, test.wantOwned)
 			}
@@ -207,7 +206,7 @@ func TestRequestOfByLabels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kinds := fixture.Kinds(t)
 			kinds.Ownership.OwnsByLabels, kinds.Ownership.Foreign = fixture.Always, fixture.IsForeign
-			if _, owned := newObserverOf(kinds, false, fixture.Parent()).request(fixture.Output("o", test.change)); owned != test.wantOwned {
+			if _, owned := newObjectsOf(kinds, false, fixture.Parent()).Request(fixture.Output("o", test.change)); owned != test.wantOwned {
 				t.Errorf("owned %v", owned)
 			}
 		})

@@ -1,0 +1,231 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lookup reads what the informers have of parents, inputs, outputs and the children of
+// outputs, and tells which key an output belongs to.
+package lookup
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/informer"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+)
+
+// Objects reads parents, inputs, outputs and children from the stores of informers, by index or by
+// name: the cost of a read depends on the key, not on the namespace. The objects are shared with
+// the cache and must never be changed.
+type Objects struct {
+	// ChildStores hold the children of outputs. They fill themselves like those of a manager's cache.
+	ChildStores *informer.Stores
+
+	stores *informer.Stores
+	kinds  *plan.Kinds
+	// parent is what parents are found like.
+	parent        client.Object
+	clusterScoped bool
+	// byKey finds the inputs of a map key. byOwner finds the outputs of a parent, and the
+	// orphans that name it; byOwnerAndKey those of one map key; bySource those that were
+	// made from an input.
+	byKey, byOwner, byOwnerAndKey, bySource informer.Index
+}
+
+// New returns Objects of a controller. Its name prefixes those of the indexes, because two
+// controllers may read the same kind. Parents are found like the given one.
+func New(name string, kinds *plan.Kinds, parent client.Object, clusterScoped bool, stores *informer.Stores) *Objects {
+	l := &Objects{ChildStores: informer.NewStores(), stores: stores, kinds: kinds, parent: parent, clusterScoped: clusterScoped}
+	l.byKey = informer.Index{Name: name + "/key", Values: func(input client.Object) []string {
+		return []string{l.Scope(input) + "/" + l.kinds.MapKey(input)}
+	}}
+	l.bySource = informer.Index{Name: name + "/source", Values: func(output client.Object) []string {
+		var values []string
+		for _, source := range l.kinds.Output(output).Sources(output) {
+			values = append(values, l.Scope(output)+"/"+source)
+		}
+		return values
+	}}
+	l.byOwner = informer.Index{Name: name + "/owner", Values: func(output client.Object) []string {
+		return []string{l.ownerValue(output)}
+	}}
+	l.byOwnerAndKey = informer.Index{Name: name + "/owner-and-key", Values: func(output client.Object) []string {
+		return []string{l.ownerValue(output) + "/" + output.GetLabels()[l.kinds.Ownership.Tags.MapKey]}
+	}}
+	return l
+}
+
+// InputIndexers returns the indexes that the stores of input kinds need.
+func (l *Objects) InputIndexers() toolscache.Indexers { return informer.Indexers(l.byKey) }
+
+// OutputIndexers returns the indexes that the stores of output kinds need.
+func (l *Objects) OutputIndexers(kind int) toolscache.Indexers {
+	if l.kinds.Outputs[kind].Sources != nil {
+		return informer.Indexers(l.byOwner, l.byOwnerAndKey, l.bySource)
+	}
+	return informer.Indexers(l.byOwner, l.byOwnerAndKey)
+}
+
+// ChildIndexers returns the indexes that the stores of the children of an output kind need.
+func (l *Objects) ChildIndexers(kind int) toolscache.Indexers {
+	return informer.Indexers(byOutput(l.kinds.Outputs[kind].Children))
+}
+
+// Scope is the namespace within which a parent finds an object.
+func (l *Objects) Scope(object client.Object) string {
+	if l.clusterScoped {
+		return ""
+	}
+	return object.GetNamespace()
+}
+
+// ownerValue is the parent by which an output is found: the one that controls it
+// or, for an orphan, the one that it names.
+func (l *Objects) ownerValue(output client.Object) string {
+	if owner := plan.ControllerUID(output); owner != "" {
+		return l.ownedBy(l.Scope(output), owner)
+	}
+	return l.orphanOf(l.Scope(output), output.GetLabels()[l.kinds.Ownership.Tags.Parent])
+}
+
+func (l *Objects) ownedBy(scope string, parent types.UID) string {
+	return scope + "/" + string(parent)
+}
+
+func (l *Objects) orphanOf(scope, parent string) string { return scope + "/orphan/" + parent }
+
+// Parent returns the parent of a name, or nil.
+func (l *Objects) Parent(name types.NamespacedName) client.Object {
+	return l.stores.Get(l.parent, name)
+}
+
+// Parents returns the parents that may select an input; all of them for nil.
+func (l *Objects) Parents(input client.Object) []client.Object {
+	namespace := ""
+	if input != nil {
+		namespace = l.Scope(input)
+	}
+	return l.stores.List(l.parent, namespace)
+}
+
+// Inputs returns the inputs of a key, those that the program selects and the
+// others. Where the program has keys of its own, they are looked for among all inputs.
+func (l *Objects) Inputs(parent plan.Parent, mapKey string, outputs []client.Object) (selected, unselected []client.Object) {
+	var found []client.Object
+	sources := l.kinds.Sources(outputs)
+	for i := range l.kinds.Inputs {
+		kind := &l.kinds.Inputs[i]
+		found = l.stores.ByIndex(found, kind.Object, l.byKey, parent.Object.GetNamespace()+"/"+mapKey)
+		for _, source := range sources {
+			found = l.stores.ByIndex(found, kind.Object, l.byKey, parent.Object.GetNamespace()+"/"+source)
+		}
+		if parent.Program.Key == nil {
+			continue
+		}
+		for _, input := range l.stores.List(kind.Object, parent.Object.GetNamespace()) {
+			if own := l.kinds.MapKey(input); parent.Program.Key(input) == mapKey && own != mapKey && !slices.Contains(sources, own) {
+				found = append(found, input)
+			}
+		}
+	}
+	return l.kinds.Partition(parent, mapKey, found)
+}
+
+// Children returns the labeled children of outputs.
+func (l *Objects) Children(outputs []client.Object) (children []client.Object) {
+	for _, o := range outputs {
+		if kind := l.kinds.Output(o).Children; kind != nil && !informer.IsGeneric(o) {
+			found := l.ChildStores.ByIndex(nil, kind.Object, byOutput(kind), o.GetNamespace()+"/"+o.GetName())
+			children = append(children, kind.Of(o, found)...)
+		}
+	}
+	return children
+}
+
+// byOutput finds children by the output that their label names.
+func byOutput(kind *plan.Children) informer.Index {
+	return informer.Index{Name: "output", Values: func(child client.Object) []string {
+		return []string{child.GetNamespace() + "/" + child.GetLabels()[kind.Label]}
+	}}
+}
+
+// Outputs returns what a parent controls for a map key, and the orphans that
+// name both, the oldest first. Those without a map key
+// are found like any other: a label may be empty.
+func (l *Objects) Outputs(parent client.Object, mapKey string) []client.Object {
+	found := l.outputsBy(parent, l.byOwnerAndKey, "/"+mapKey)
+	slices.SortFunc(found, plan.Older)
+	return found
+}
+
+// MadeFrom returns the outputs in a namespace, of any parent, that were made from an input.
+func (l *Objects) MadeFrom(namespace, input string) (all []client.Object) {
+	if l.clusterScoped {
+		namespace = ""
+	}
+	for _, kind := range l.kinds.Outputs {
+		if kind.Sources != nil {
+			all = l.stores.ByIndex(all, kind.Object, l.bySource, namespace+"/"+input)
+		}
+	}
+	return all
+}
+
+func (l *Objects) outputsBy(parent client.Object, index informer.Index, suffix string) (all []client.Object) {
+	scope := parent.GetNamespace()
+	for _, owner := range [...]string{l.ownedBy(scope, parent.GetUID()), l.orphanOf(scope, parent.GetName())} {
+		value := owner + suffix
+		for i := range l.kinds.Outputs {
+			all = l.stores.ByIndex(all, l.kinds.Outputs[i].Object, index, value)
+		}
+	}
+	return all
+}
+
+// Request returns the key that an output belongs to, and whether the parent controls
+// it or owns it by its labels. What another kind controls belongs to none, and so does
+// nil.
+func (l *Objects) Request(output client.Object) (req plan.Request, owned bool) {
+	if output == nil {
+		return req, false
+	}
+	name := output.GetLabels()[l.kinds.Ownership.Tags.Parent]
+	if ref := metav1.GetControllerOfNoCopy(output); ref != nil {
+		if !l.kinds.Ownership.IsParent(ref) {
+			return plan.Request{}, false
+		}
+		name, owned = ref.Name, true
+	}
+	req = plan.Request{
+		Parent: client.ObjectKey{Namespace: l.Scope(output), Name: name},
+		MapKey: output.GetLabels()[l.kinds.Ownership.Tags.MapKey],
+	}
+	if !owned && !req.IsSearch() {
+		parent := l.Parent(req.Parent)
+		owned = parent != nil && l.kinds.Ownership.Owns(parent, output)
+	}
+	return req, owned
+}
+
+// MapKeys returns the map keys of a parent: those of the selected inputs and those
+// found on its outputs, without which no tombstone would be reconciled. Of an
+// invalid spec only the outputs are known. Keys may repeat.
+func (l *Objects) MapKeys(parent plan.Parent) []string {
+	var keys []string
+	if parent.Invalid == nil {
+		for _, kind := range l.kinds.Inputs {
+			for _, input := range l.stores.List(kind.Object, parent.Object.GetNamespace()) {
+				if key := l.kinds.Key(parent, input); key != plan.NoMapKey && parent.Program.Selects(input) {
+					keys = append(keys, key)
+				}
+			}
+		}
+	}
+	for _, output := range l.outputsBy(parent.Object, l.byOwner, "") {
+		keys = append(keys, output.GetLabels()[l.kinds.Ownership.Tags.MapKey])
+	}
+	return keys
+}
