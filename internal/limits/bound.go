@@ -5,6 +5,7 @@ package limits
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -30,6 +31,11 @@ type flight struct {
 	// cached is set if the cache has the snapshot; until then, granted is when it could be created.
 	cached  bool
 	granted time.Time
+}
+
+// same returns whether a snapshot counts like this already.
+func (f *flight) same(lim *limit, s *Snapshot, ends [bounds]time.Time, cached bool) bool {
+	return f != nil && f.limit == lim && f.schedule == s.Schedule && f.ends == ends && f.cached == cached && slices.Equal(f.volumes, s.Volumes)
 }
 
 // end is until when it counts towards any bound.

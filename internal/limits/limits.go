@@ -359,6 +359,9 @@ func (l *Limits) limit(name string) *limit {
 // put counts a snapshot, and no longer as it did before.
 func (l *Limits) put(now time.Time, lim *limit, s *Snapshot, ends [bounds]time.Time, cached bool) {
 	before := l.flights[s.id()]
+	if before.same(lim, s, ends, cached) {
+		return // each pass over its key sees it again
+	}
 	shown := before != nil && !before.cached && cached
 	if before != nil {
 		l.drop(before)
