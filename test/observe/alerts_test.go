@@ -78,6 +78,10 @@ func TestAlerts(t *testing.T) {
 		"oldest_recovery_point_timestamp_seconds": recoveryPointUntil(2*hour + 2),
 		"protected RecoveryPointsCurrent":         always(1).then(4*hour+1, never), "protected RecoveryPointsOld": samples(never).then(4*hour+1, always(0)),
 	}
+	fleetMissed := pod{
+		"cluster_protected RecoveryPointsCurrent": always(1).then(4*hour+1, never),
+		"cluster_protected RecoveryPointsOld":     samples(never).then(4*hour+1, always(0)),
+	}
 	suspendedAt := func(from int) pod {
 		return pod{"ready Scheduled": always(1).then(from, never), "ready Suspended": samples(never).then(from, always(1)),
 			"suspended": always(0).then(from, always(1)), "next_slot_timestamp_seconds": never}
@@ -186,6 +190,16 @@ func TestAlerts(t *testing.T) {
 		{"a ClusterSnapshotSchedule is not ready for ten minutes", scenario{"a": {"": leading().with(pod{
 			"cluster_ready SchedulesFailing": samples(never).then(hour, always(0)).then(hour+10, never),
 		}), "backup": healthy()}}, nil},
+
+		{"a ClusterSnapshotSchedule is suspended, and forgotten", scenario{"a": {
+			"":       leading().with(fleetMissed),
+			"backup": healthy().with(missed).with(suspendedAt(2*hour + 5)).with(pod{"suspended": never, "suspended gold": always(0).then(2*hour+5, always(1))}),
+		}}, []string{"5:01–end warning ClusterSuspended: gold: suspended, and not protected | of ClusterSnapshotSchedule gold are suspended"}},
+		{"a ClusterSnapshotSchedule leaves a namespace, and misses slots in another", scenario{"a": {
+			"":       leading().with(fleetMissed),
+			"other":  healthy().with(pod{"suspended": never, "suspended gold": always(1)}),
+			"backup": healthy().with(missed).with(pod{"suspended": never, "suspended gold": always(0)}),
+		}}, []string{"4:16–end " + old}},
 
 		{"the operator stops, and starts again", scenario{"a": {
 			"":       leading().with(pod{"active": always(1).then(hour, never).then(3*hour, always(1))}),
