@@ -90,8 +90,8 @@ const (
 	// kubectl plugin creates.
 	AnnotationRollbackOf = Prefix + "rollback-of"
 
-	// AnnotationHoldBeforeRollback is the hold of a VolumeSnapshot before a rollback by the kubectl
-	// plugin held it, and empty if there was none. It is removed with the rollback's hold.
+	// AnnotationHoldBeforeRollback is the hold that a rollback by the kubectl plugin set, and after a
+	// space the one before it, if there was one. It is removed with the rollback's hold.
 	AnnotationHoldBeforeRollback = Prefix + "hold-before-rollback"
 
 	// AnnotationHoldForCopies is on a VolumeSnapshot while the kubectl plugin copies it to other

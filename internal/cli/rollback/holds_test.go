@@ -38,7 +38,7 @@ func TestHoldLeavesOutWhatHoldsNoData(t *testing.T) {
 // Contract: BACK-1.
 func TestAHoldThatSomebodySetsMeanwhileStays(t *testing.T) {
 	for name, hold := range map[string]string{
-		"until a time": noon.Add(40 * 24 * time.Hour).Format(time.RFC3339), "without an end": "audit",
+		"until a time": noon.Add(40 * 24 * time.Hour).Format(time.RFC3339), "without an end": "audit", "until soon": noon.Add(6 * time.Hour).Format(time.RFC3339),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, set := newCluster(t, 2, false), false

@@ -53,12 +53,13 @@ func hold(s *State, c *Claim) (*Step, error) {
 		if end, held := snapshots.HeldUntil(v); !c.holds(v) || held && end.Sub(s.Now) > renewAt {
 			continue
 		}
-		before, again := v.GetAnnotations()[v1alpha1.AnnotationHoldBeforeRollback]
-		if !again {
-			before = v.GetAnnotations()[v1alpha1.AnnotationHold]
+		ours, before := heldBefore(v)
+		if hold := v.GetAnnotations()[v1alpha1.AnnotationHold]; hold != ours {
+			before = hold
 		}
+		ours = s.Now.Add(holdFor).UTC().Format(time.RFC3339)
 		changes = append(changes, annotate(v, map[string]any{
-			v1alpha1.AnnotationHold: s.Now.Add(holdFor).UTC().Format(time.RFC3339), v1alpha1.AnnotationHoldBeforeRollback: before,
+			v1alpha1.AnnotationHold: ours, v1alpha1.AnnotationHoldBeforeRollback: ours + " " + before,
 		}))
 	}
 	if changes == nil {
@@ -335,17 +336,23 @@ func dropRestored(s *State, c *Claim) (*Step, error) {
 	return wait(9, p, "PersistentVolumeClaim %s is being deleted", p.Name), nil
 }
 
+// heldBefore returns the hold that a rollback set, and the one before it; empty if there was none.
+func heldBefore(v client.Object) (ours, before string) {
+	ours, before, _ = strings.Cut(v.GetAnnotations()[v1alpha1.AnnotationHoldBeforeRollback], " ")
+	return ours, before
+}
+
 // unhold is the first half of step 9. Every series is carried over.
 func unhold(s *State, c *Claim) (*Step, error) {
 	var changes []Change
 	for _, v := range c.backups() {
-		before, marked := v.GetAnnotations()[v1alpha1.AnnotationHoldBeforeRollback]
-		if !marked || v.GetDeletionTimestamp() != nil {
+		ours, before := heldBefore(v)
+		if ours == "" || v.GetDeletionTimestamp() != nil {
 			continue
 		}
 		annotations := map[string]any{v1alpha1.AnnotationHoldBeforeRollback: nil}
-		// A longer hold was set by somebody else meanwhile, and so was one without an end.
-		if end, held := snapshots.HeldUntil(v); held && end.Sub(s.Now) <= holdFor {
+		// Another hold was set by somebody else meanwhile.
+		if v.GetAnnotations()[v1alpha1.AnnotationHold] == ours {
 			annotations[v1alpha1.AnnotationHold] = nil
 			if before != "" {
 				annotations[v1alpha1.AnnotationHold] = before
