@@ -43,6 +43,8 @@ type coverage struct {
 	Leftovers []leftover      `json:"snapshotsWithoutSchedule"`
 	// Unread are the clusters of --contexts that could not be read.
 	Unread []unreadCluster `json:"unreadClusters,omitempty"`
+	// missing is set if no cluster has the namespace: one that was mistyped has no gaps.
+	missing error
 }
 
 type claimCoverage struct {
@@ -101,12 +103,12 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 				found, err = f.coverageOfContexts(cmd.Context(), contexts, &scope, now)
 			} else {
 				found, err = f.readCoverage(cmd.Context(), &scope, now)
-				if namespace := scope.namespace(f); err == nil && len(found.Claims) == 0 && namespace != "" {
-					err = f.mistyped(cmd.Context(), namespace)
-				}
 			}
 			if err != nil {
 				return err
+			}
+			if len(found.Unread) == 0 && found.missing != nil {
+				return found.missing
 			}
 			if len(found.Claims)+len(found.Leftovers)+len(found.Unread) == 0 && !output.Structured() && output.Format != Names {
 				scope.sayNothingFound(f)
@@ -149,16 +151,14 @@ func (f *Factory) readCoverage(ctx context.Context, scope *Scope, now time.Time)
 	if err != nil {
 		return nil, err
 	}
-	return coverageOf(schedules, inv, now), nil
-}
-
-// mistyped returns an error for a namespace that does not exist, and so has no gaps. Its users may not be allowed to
-// read it. Of several clusters, some may not have it.
-func (f *Factory) mistyped(ctx context.Context, namespace string) error {
-	if err := f.client.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
-		return err
+	found := coverageOf(schedules, inv, now)
+	if namespace := scope.namespace(f); len(found.Claims) == 0 && namespace != "" {
+		// Its users may not be allowed to read it.
+		if err := f.client.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
+			found.missing = err
+		}
 	}
-	return nil
+	return found, nil
 }
 
 // coverageOf judges every PVC under every schedule of its namespace.

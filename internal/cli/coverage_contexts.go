@@ -5,6 +5,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (f *Factory) coverageOfContexts(ctx context.Context, pattern string, scope 
 	found, err := ofContexts(ctx, f, pattern, func(ctx context.Context, one *Factory) (*coverage, error) {
 		return one.readCoverage(ctx, scope, now)
 	})
-	sum := &coverage{Claims: []claimCoverage{}, Leftovers: []leftover{}}
+	sum, exists := &coverage{Claims: []claimCoverage{}, Leftovers: []leftover{}}, false
 	for _, of := range found {
 		if of.err != nil {
 			sum.Unread = append(sum.Unread, unreadCluster{of.name, of.errorText()})
@@ -56,6 +57,10 @@ func (f *Factory) coverageOfContexts(ctx context.Context, pattern string, scope 
 		}
 		sum.Claims = append(sum.Claims, of.read.Claims...)
 		sum.Leftovers = append(sum.Leftovers, of.read.Leftovers...)
+		exists, sum.missing = exists || of.read.missing == nil, cmp.Or(sum.missing, of.read.missing)
+	}
+	if exists {
+		sum.missing = nil
 	}
 	return sum, err
 }

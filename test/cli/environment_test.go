@@ -166,10 +166,12 @@ func (env *environment) run(args ...string) result {
 	return env.runWith("", args...)
 }
 
-// runWith runs the plugin in this namespace with standard input.
+// runWith runs the plugin with standard input, in this namespace or, without one, in that of its context.
 func (env *environment) runWith(input string, args ...string) result {
 	GinkgoHelper()
-	args = append(args, "--namespace", env.namespace)
+	if env.namespace != "" {
+		args = append(args, "--namespace", env.namespace)
+	}
 	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.kubeconfig)

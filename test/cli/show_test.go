@@ -73,7 +73,11 @@ var _ = Describe("coverage", func() {
 		config.Clusters["down"] = down
 		dead := here.DeepCopy()
 		dead.Cluster = "down"
-		config.Contexts = map[string]*clientcmdapi.Context{"eu/a": here, "eu/\x1b[2J": dead, "us/b": here}
+		here = here.DeepCopy()
+		here.Namespace = env.namespace
+		elsewhere := here.DeepCopy()
+		elsewhere.Namespace = "typo"
+		config.Contexts = map[string]*clientcmdapi.Context{"eu/a": here, "eu/\x1b[2J": dead, "us/b": here, "us/c": elsewhere}
 		path := filepath.Join(GinkgoT().TempDir(), "config")
 		Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
 		all := &environment{env.namespace, path}
@@ -86,6 +90,9 @@ var _ = Describe("coverage", func() {
 		r = all.run("coverage", "--contexts", "?s/b", "--fail-on-gaps", "-o", "json")
 		Expect(r.code).To(Equal(1))
 		Expect(r.out).To(ContainSubstring(`"cluster": "us/b"`))
+		ofContext := &environment{kubeconfig: path}
+		Expect(ofContext.succeeds("coverage", "--contexts", "us/*")).To(ContainSubstring("us/b"), "one of two clusters lacks the namespace")
+		Expect(ofContext.fails("coverage", "--contexts", "us/c")).To(ContainSubstring(`namespaces "typo" not found`))
 		Expect(all.fails("coverage", "--contexts", "asia-*")).To(ContainSubstring(`no context of the kubeconfig matches "asia-*": it has eu/`))
 		Expect(all.fails("coverage", "--contexts", "*", "--context", "us/b")).To(ContainSubstring("leave out --context"))
 	})
