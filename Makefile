@@ -215,7 +215,7 @@ PLAN_PATTERN = ^TestFaults$$$(if $(PLAN),/^$(subst /,$$/^,$(subst *,.*,$(subst +
 FAULTS = go -C hack/cluster run . run --no-csi -- go -C "$(CURDIR)/test/faults" test -count=1 -parallel=16
 
 .PHONY: test-faults
-test-faults: ## Run all plans of the fault rig (an hour on two cores). PLAN=<class>/<workload>/<plan> repeats one, or runs some.
+test-faults: ## Run all plans of the fault rig (ten minutes on two cores). PLAN=<class>/<workload>/<plan> repeats one, or runs some.
 	$(FAULTS) -timeout=3h -run '$(PLAN_PATTERN)' $(if $(PLAN),-v)
 
 .PHONY: test-faults-short
