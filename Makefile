@@ -239,7 +239,7 @@ bench-go: ## Run the Go benchmarks and write their results for benchstat to BENC
 	go test -run='^$$' -bench=. -benchmem -count=$(BENCH_COUNT) ./internal/... | tee $(BENCH_OUT)
 
 .PHONY: test-mutants
-test-mutants: ## Check that the tests find seeded bugs (half an hour), and update the table of test/faults/mutants. MUTANT=<name> tries one.
+test-mutants: ## Check that the tests find seeded bugs (a quarter of an hour), and update the table of test/faults/mutants. MUTANT=<name> tries one.
 	@assets="$${KUBEBUILDER_ASSETS:-}"; \
 	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
 	KUBEBUILDER_ASSETS="$$assets" go run ./test/faults/mutants $(if $(MUTANT),--mutant '$(MUTANT)') --write test/faults/mutants/README.md
