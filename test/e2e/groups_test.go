@@ -16,7 +16,6 @@ import (
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,6 +68,14 @@ func haveGroupProblem(reason, message string) gomegatypes.GomegaMatcher {
 		beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing))
 }
 
+// hasGroups returns whether the cluster's release of external-snapshotter has version v1 of group snapshots.
+func hasGroups() bool {
+	GinkgoHelper()
+	_, err := cluster.Kube.Discovery().ServerResourcesForGroupVersion(groupv1.SchemeGroupVersion.String())
+	Expect(client.IgnoreNotFound(err)).To(Succeed())
+	return err == nil
+}
+
 // Most of what these specs wait for takes a minute: all of it begins at once.
 var _ = Describe("groups of PVCs", Ordered, func() {
 	const claims = 2
@@ -97,7 +104,7 @@ var _ = Describe("groups of PVCs", Ordered, func() {
 	impatient := with(func(s *v1alpha1.SnapshotScheduleSpec) { s.ReadyDeadline = "2s" })
 
 	BeforeAll(func(ctx context.Context) {
-		if _, err := cluster.Kube.Discovery().ServerResourcesForGroupVersion(groupv1.SchemeGroupVersion.String()); apierrors.IsNotFound(err) {
+		if !hasGroups() {
 			Skip("this release of external-snapshotter has no version v1 of group snapshots")
 		}
 		cluster.Start(ctx)
