@@ -171,6 +171,13 @@ func (r *rollbackRun) readClaim(
 	c := &rollback.Claim{Name: name, Again: r.again}
 	p := s.PVCs[name]
 	c.Snapshots = restore.OfClaim(found, name, p)
+	keys := rollback.MapKeys(s, name)
+	for i := range found {
+		v := &found[i]
+		if restore.Imported(v) && keys[types.UID(v.Labels[v1alpha1.LabelMapKey])] && !slices.Contains(c.Snapshots, v) {
+			c.Snapshots = append(c.Snapshots, v)
+		}
+	}
 	if p != nil {
 		if err := r.readSchedule(ctx, c, p); err != nil {
 			return nil, err

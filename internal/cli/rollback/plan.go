@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 )
 
@@ -151,6 +153,20 @@ func (s *State) unfinished() (found []*Record) {
 		}
 	}
 	return found
+}
+
+// MapKeys returns the UIDs that a PVC had before its rollbacks, as their records say. By them alone imported snapshots
+// of it are found once it is deleted.
+func MapKeys(s *State, name string) map[types.UID]bool {
+	keys := map[types.UID]bool{}
+	for _, v := range s.Volumes {
+		if r, err := RecordOf(v); err == nil && r != nil && r.Claim.Namespace == s.Namespace && r.Claim.Name == name {
+			for _, key := range r.MapKeys {
+				keys[key] = true
+			}
+		}
+	}
+	return keys
 }
 
 // WorkloadOf returns the name of the Deployment or StatefulSet whose pods use one of the PVCs, or that
