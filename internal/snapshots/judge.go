@@ -112,6 +112,7 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 	if err != nil {
 		return nil, err
 	}
+	p.groupClassesUnknown = classes.GroupsUnknown
 	functions := p.functions()
 	planner, err := kinds().Planner(scheme, s, functions)
 	if err != nil {
