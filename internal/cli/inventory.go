@@ -254,7 +254,8 @@ func (inv *inventory) judged(
 // them selects, those of PVCs that are gone, and those of PVCs that none selects, each by
 // name; and those of groups. What only refers to the schedule is among them.
 func (inv *inventory) seriesOf(s *v1alpha1.SnapshotSchedule, judges ...*snapshots.Judge) []*series {
-	if s.Spec.Group != nil && inv.needsGroups != nil {
+	left := s.Status.Outputs.VolumeGroupSnapshots
+	if (s.Spec.Group != nil || left != nil && left.Total > 0) && inv.needsGroups != nil {
 		inv.needsGroups()
 	}
 	byKey, restores := map[string]*series{}, snapshots.Restores(s.Namespace, inv.claims[s.Namespace])

@@ -95,3 +95,16 @@ func TestReportShowsTheSnapshotsOfAGroupAtItsPVCs(t *testing.T) {
 		}
 	}
 }
+
+// A schedule that took groups once may have group snapshots left, which go with it.
+func TestGroupsThatMayBeLeftAreMissedAloud(t *testing.T) {
+	s := testSchedule("single", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h"})
+	for left, want := range map[int32]int{0: 0, 2: 1} {
+		s.Status.Outputs.VolumeGroupSnapshots = &v1alpha1.OutputCount{Total: left}
+		told := 0
+		inv := &inventory{needsGroups: func() { told++ }}
+		if inv.seriesOf(s); told != want {
+			t.Errorf("%d group snapshots are left: told %d times, want %d", left, told, want)
+		}
+	}
+}
