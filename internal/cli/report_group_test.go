@@ -108,3 +108,25 @@ func TestGroupsThatMayBeLeftAreMissedAloud(t *testing.T) {
 		}
 	}
 }
+
+// A driver may have a VolumeGroupSnapshotClass only: what its groups hold is covered, and may be a gap.
+func TestCoverageOfGroupsNeedsNoVolumeSnapshotClass(t *testing.T) {
+	s := testSchedule("groups", v1alpha1.SnapshotScheduleSpec{
+		Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}}, Group: &v1alpha1.Group{}, SnapshotInterval: "24h",
+	})
+	data := testClaim("data", map[string]string{"app": "db"})
+	data.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "block.example.com"}
+	class := &groupv1.VolumeGroupSnapshotClass{ObjectMeta: metav1.ObjectMeta{
+		Name: "fast", Annotations: map[string]string{"groupsnapshot.storage.kubernetes.io/is-default-class": "true"},
+	}, Driver: "block.example.com"}
+	v, members := testGroup(t, s, "g", start.Add(24*time.Hour), data)
+	inv := &inventory{
+		classes: snapshots.Classes{Known: true, All: []client.Object{class}},
+		claims:  map[string][]client.Object{"shop": {data}}, groups: map[string][]client.Object{"shop": {v}}, members: map[string][]client.Object{"shop": members},
+	}
+	for after, want := range map[time.Duration]protection{25 * time.Hour: protected, 100 * time.Hour: stale} {
+		if got := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, start.Add(after)).Claims[0]; got.Protection != want {
+			t.Errorf("after %s: %s (%s), want %s", after, got.Protection, got.Reason, want)
+		}
+	}
+}
