@@ -130,3 +130,22 @@ func TestCoverageOfGroupsNeedsNoVolumeSnapshotClass(t *testing.T) {
 		}
 	}
 }
+
+// Of a PVC without the label of its group no snapshot is ever taken.
+func TestTimelineOfAPVCWithoutAGroupHasNoNextSlot(t *testing.T) {
+	s := testSchedule("groups", v1alpha1.SnapshotScheduleSpec{Group: &v1alpha1.Group{ByLabel: "db"}, SnapshotInterval: "24h"})
+	lone, member := testClaim("lone", nil), testClaim("member", map[string]string{"db": "one"})
+	inv := &inventory{claims: map[string][]client.Object{"shop": {lone, member}}}
+	line, err := timelineOf(s, inv, "", start.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range line.Rows {
+		if got, want := len(row.Next) > 0, row.Claim == "member"; got != want {
+			t.Errorf("PVC %s has next slots %v", row.Claim, row.Next)
+		}
+	}
+	if len(line.Rows) != 2 {
+		t.Errorf("%d rows", len(line.Rows))
+	}
+}
