@@ -149,3 +149,38 @@ func TestTimelineOfAPVCWithoutAGroupHasNoNextSlot(t *testing.T) {
 		t.Errorf("%d rows", len(line.Rows))
 	}
 }
+
+// Groups by another label have other keys, like PVCs without groups.
+func TestPreviewCountsWhatASwitchOfGroupsLeavesBehind(t *testing.T) {
+	by := func(label string) *v1alpha1.Group { return &v1alpha1.Group{ByLabel: label} }
+	for name, test := range map[string]struct {
+		before, after *v1alpha1.Group
+		want          int
+	}{
+		"none": {}, "the same": {by("db"), by("db"), 0}, "to groups": {nil, by("db"), 1}, "back": {by("db"), nil, 1}, "another label": {by("db"), by("app"), 1},
+	} {
+		now := start.Add(30 * time.Hour)
+		spec := v1alpha1.SnapshotScheduleSpec{
+			Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}}, SnapshotInterval: "24h", Group: test.before,
+		}
+		present := testSchedule("s", spec)
+		future := testSchedule("s", spec)
+		future.Spec.Group = test.after
+		data := testClaim("data", map[string]string{"app": "db", "db": "one"})
+		inv := &inventory{claims: map[string][]client.Object{"shop": {data}}, groups: map[string][]client.Object{}, members: map[string][]client.Object{}}
+		if test.before == nil {
+			inv.snapshots = map[string][]client.Object{"shop": {testSnapshot(present, data, start.Add(24*time.Hour))}}
+		} else {
+			v, members := testGroup(t, present, "g", start.Add(24*time.Hour), data)
+			inv.groups["shop"], inv.members["shop"] = []client.Object{v}, members
+		}
+		v := variants{present: present, future: future}.recorded(now, nil)
+		p, err := previewOf(v, inv, now, now.Add(time.Hour))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if got := p.leftBehind(v); got != test.want {
+			t.Errorf("%s: %d are left behind, want %d", name, got, test.want)
+		}
+	}
+}
