@@ -161,8 +161,14 @@ var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOn
 		DeferCleanup(func() { Expect(api.Delete(ctx, class)).To(Succeed()) })
 		c := builders.BoundClaim(env.namespace, "data", env.namespace+"-data", nil)
 		c.Spec.StorageClassName = &class.Name
+		c.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "mock.csi"}
 		put(ago(61*24*time.Hour), c)
 		Expect(api.Create(ctx, volume(c, c.Spec.VolumeName))).To(Succeed())
+		for name, policy := range map[string]snapshotv1.DeletionPolicy{"-a": "Retain", "-b": "Delete", "-c": "Delete"} { // none is the default
+			of := &snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: env.namespace + name}, Driver: "mock.csi", DeletionPolicy: policy}
+			Expect(api.Create(ctx, of)).To(Succeed())
+			DeferCleanup(func() { Expect(api.Delete(ctx, of)).To(Succeed()) })
+		}
 		var imported []*snapshotv1.VolumeSnapshot
 		for _, at := range []time.Time{ago(50 * time.Hour), ago(30 * time.Hour)} {
 			v := snapshotAt(s, c, at)
@@ -191,6 +197,10 @@ var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOn
 			Expect(get(v).Labels).To(HaveKeyWithValue(v1alpha1.LabelMapKey, string(now.UID)), v.Name)
 			Expect(get(v).Annotations).NotTo(HaveKey(v1alpha1.AnnotationHoldBeforeRollback), v.Name)
 		}
+		all := &snapshotv1.VolumeSnapshotList{}
+		Expect(api.List(ctx, all, client.InNamespace(env.namespace))).To(Succeed())
+		Expect(all.Items).To(ContainElement(And(HaveField("Name", HavePrefix("data-before-")),
+			HaveField("Spec.VolumeSnapshotClassName", HaveValue(Equal(env.namespace+"-b"))))), "the snapshot controller finds no default class")
 	})
 
 	It("snapshot --pvc --wait ends when the group snapshot of the PVC is ready", func() {
