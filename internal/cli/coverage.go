@@ -203,13 +203,14 @@ type relation struct {
 	skip     string
 	refused  string // why no VolumeSnapshotClass fits
 	taken    bool   // it has snapshots
+	grouped  bool   // it takes group snapshots, which need no VolumeSnapshotClass
 	stale    bool
 	recovery time.Time
 	drills   snapshots.Drills
 }
 
 func relationOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, d *snapshots.Judgment, now time.Time) relation {
-	r := relation{schedule: s.Name, skip: d.SkipReason, taken: len(d.Outputs) > 0, stale: d.Stale(), drills: d.Drills(now)}
+	r := relation{schedule: s.Name, skip: d.SkipReason, taken: len(d.Outputs) > 0, grouped: d.Group != "", stale: d.Stale(), drills: d.Drills(now)}
 	switch {
 	case s.DeletionTimestamp != nil:
 		r.inactive = "it is being deleted"
@@ -230,6 +231,9 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classe
 	c := claimCoverage{Namespace: claim.Namespace, Name: claim.Name}
 	c.VerifiedTime, c.VerificationFailed = drillsUnder(all)
 	skip, doubt := classes.SkipReason(claim), classes.Undecided(claim)
+	if slices.ContainsFunc(all, func(r relation) bool { return r.grouped && r.refused == "" }) {
+		skip = snapshots.Classes{}.SkipReason(claim)
+	}
 	var newest time.Time
 	var inactive, behind []string
 	onTime, refused := false, false

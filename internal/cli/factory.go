@@ -47,6 +47,8 @@ type Factory struct {
 	classesDenied bool
 	// groupsDenied is why VolumeGroupSnapshots may not be listed, until the user was told.
 	groupsDenied error
+	// groupClassesDenied is the same of VolumeGroupSnapshotClasses.
+	groupClassesDenied error
 }
 
 // scheme has the kinds that the commands read.

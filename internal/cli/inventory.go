@@ -148,7 +148,10 @@ func (f *Factory) warnOfGroups() {
 	if f.groupsDenied != nil { // its message names the user, the verb and the resource
 		f.warn("%s: group snapshots are left out, and whatever depends on them is wrong", f.groupsDenied)
 	}
-	f.groupsDenied = nil
+	if f.groupClassesDenied != nil {
+		f.warn("%s: assuming that the operator finds a VolumeGroupSnapshotClass for each group", f.groupClassesDenied)
+	}
+	f.groupsDenied, f.groupClassesDenied = nil, nil
 }
 
 func byNamespace(list client.ObjectList) map[string][]client.Object {
@@ -191,15 +194,18 @@ func (f *Factory) readClasses(ctx context.Context) (snapshots.Classes, error) {
 		return snapshots.Classes{}, nil
 	}
 	all, groups := items(list), &groupv1.VolumeGroupSnapshotClassList{}
+	unknown := false
 	if err == nil {
 		switch err = f.list(ctx, groups); {
-		case apierrors.IsForbidden(err), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		case apierrors.IsForbidden(err): // also where they are not installed
+			f.groupClassesDenied, unknown, err = err, true, nil
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 			err = nil
 		default:
 			all = append(all, items(groups)...)
 		}
 	}
-	return snapshots.Classes{Known: err == nil, All: all}, err
+	return snapshots.Classes{Known: err == nil, GroupsUnknown: unknown, All: all}, err
 }
 
 // readOrigin reads the ClusterSnapshotSchedule of a schedule's name, and the namespace. A
@@ -248,7 +254,8 @@ func (inv *inventory) judged(
 // them selects, those of PVCs that are gone, and those of PVCs that none selects, each by
 // name; and those of groups. What only refers to the schedule is among them.
 func (inv *inventory) seriesOf(s *v1alpha1.SnapshotSchedule, judges ...*snapshots.Judge) []*series {
-	if s.Spec.Group != nil && inv.needsGroups != nil {
+	left := s.Status.Outputs.VolumeGroupSnapshots
+	if (s.Spec.Group != nil || left != nil && left.Total > 0) && inv.needsGroups != nil {
 		inv.needsGroups()
 	}
 	byKey, restores := map[string]*series{}, snapshots.Restores(s.Namespace, inv.claims[s.Namespace])

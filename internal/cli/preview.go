@@ -217,9 +217,13 @@ func (p *preview) warn(v variants, driverLimit int) {
 	}
 }
 
-// leftBehind returns how many snapshots a switch to groups or back detaches.
+// leftBehind returns how many snapshots a switch to groups or back, or to groups by another label, detaches.
 func (p *preview) leftBehind(v variants) (n int) {
-	if v.present == nil || (v.present.Spec.Group == nil) == (v.future.Spec.Group == nil) {
+	if v.present == nil {
+		return 0
+	}
+	before, after := v.present.Spec.Group, v.future.Spec.Group
+	if (before == nil) == (after == nil) && (before == nil || before.ByLabel == after.ByLabel) {
 		return 0
 	}
 	for _, c := range p.Claims {

@@ -137,10 +137,19 @@ func (f *Factory) childVariantsIn(
 		return v, err
 	}
 	present, err := documentOf(stored, false)
-	if err != nil || edit.before == nil || !metav1.IsControlledBy(present, edit.before) {
-		return v, err // somebody else's, which stays as it is
+	switch {
+	case err != nil:
+		return v, err
+	case edit.before != nil && metav1.IsControlledBy(present, edit.before):
+	case metav1.GetControllerOf(present) == nil && present.Labels[v1alpha1.LabelClusterSchedule] == edit.after.Name &&
+		present.Labels[v1alpha1.LabelMapKey] == namespace.Name: // it is adopted
+	default:
+		return v, nil // somebody else's, which stays as it is
 	}
-	v.before = []client.Object{edit.before, namespace}
+	v.before = []client.Object{namespace}
+	if edit.before != nil {
+		v.before = append(v.before, edit.before)
+	}
 	v.present, v.future = present.SnapshotSchedule, editedBy(manifest, present)
 	return v, nil
 }

@@ -197,12 +197,17 @@ func (p reportPage) Sorted(c *coverage) []claimCoverage {
 	})
 }
 
-// Row finds the timeline of a PVC's status row.
-func (p reportPage) Row(t *timeline, i int) timelineLine {
-	if t == nil || i >= len(t.Rows) {
-		return timelineLine{}
+// Row finds the timeline of a PVC's status row. Of a group, it is that of the group, without the
+// snapshots that hold no data of the PVC.
+func (p reportPage) Row(t *timeline, c claimStatus) (row timelineLine) {
+	if t == nil {
+		return row
 	}
-	return t.Rows[i]
+	if i := slices.IndexFunc(t.Rows, func(l timelineLine) bool { return l.mapKey == c.MapKey }); i >= 0 {
+		row = t.Rows[i]
+	}
+	row.Snapshots = slices.DeleteFunc(slices.Clone(row.Snapshots), func(m mark) bool { return c.lacks[m.Name] })
+	return row
 }
 
 // Name is a PVC's name, marked if it is not selected.

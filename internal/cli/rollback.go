@@ -173,6 +173,9 @@ func (r *rollbackRun) run(ctx context.Context) error {
 		for i, line := range rollback.Plan(state) {
 			say(r.Out, fmt.Sprintf("%2d. %s", i+1, line))
 		}
+		if apart := rollback.Apart(state); apart != "" {
+			r.warn("the PVCs go back to different instants: %s", apart)
+		}
 		if r.dryRun {
 			fmt.Fprintf(r.Out, "Nothing was done (dry run). The next step is %d.\n", step.Number)
 			return nil

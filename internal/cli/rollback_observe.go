@@ -171,6 +171,13 @@ func (r *rollbackRun) readClaim(
 	c := &rollback.Claim{Name: name, Again: r.again}
 	p := s.PVCs[name]
 	c.Snapshots = restore.OfClaim(found, name, p)
+	keys := rollback.MapKeys(s, name)
+	for i := range found {
+		v := &found[i]
+		if restore.Imported(v) && keys[types.UID(v.Labels[v1alpha1.LabelMapKey])] && !slices.Contains(c.Snapshots, v) {
+			c.Snapshots = append(c.Snapshots, v)
+		}
+	}
 	if p != nil {
 		if err := r.readSchedule(ctx, c, p); err != nil {
 			return nil, err
@@ -266,11 +273,43 @@ func (r *rollbackRun) readSchedule(ctx context.Context, c *rollback.Claim, p *co
 			return err
 		}
 	}
+	var templates []*v1alpha1.SnapshotTemplateSpec
 	for _, s := range r.schedules {
 		judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{})
 		if err == nil && judge.Selects(p) && s.DeletionTimestamp == nil {
 			c.Schedule = cmp.Or(c.Schedule, s.Name)
+			templates = append(templates, &s.Spec.SnapshotTemplate.Spec)
 		}
 	}
-	return nil
+	c.Class, err = r.safetyClass(ctx, p, append(templates, &v1alpha1.SnapshotTemplateSpec{}))
+	return err
+}
+
+// safetyClass returns the class for a snapshot of a PVC: that of the first template under which one fits, such as the driver's
+// default, which is nil. A driver may have several classes and no default: then it is the first one that deletes data with
+// its snapshot. Whoever may not read classes leaves it to the default.
+func (r *rollbackRun) safetyClass(
+	ctx context.Context, p *corev1.PersistentVolumeClaim, templates []*v1alpha1.SnapshotTemplateSpec,
+) (*string, error) {
+	list := &snapshotv1.VolumeSnapshotClassList{}
+	if err := r.list(ctx, list); err != nil {
+		if apierrors.IsForbidden(err) {
+			err = nil
+		}
+		return nil, err
+	}
+	classes := snapshots.Classes{Known: true, All: items(list)}
+	for _, template := range templates {
+		if class, refused := classes.Choose(p, template); refused.Reason == "" {
+			return class, nil
+		}
+	}
+	for i := range list.Items { // by name
+		class := &list.Items[i]
+		_, refused := classes.Choose(p, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: &class.Name})
+		if refused.Reason == "" && class.DeletionPolicy == snapshotv1.VolumeSnapshotContentDelete {
+			return &class.Name, nil
+		}
+	}
+	return nil, nil
 }

@@ -52,6 +52,8 @@ type claimStatus struct {
 	// Undecided says why it is not known whether the PVC is skipped.
 	Undecided string    `json:"undecided,omitempty"`
 	Problems  []problem `json:"problems,omitempty"`
+	// lacks has the group snapshots of its group without data of it.
+	lacks map[string]bool
 }
 
 type problem struct {
@@ -144,7 +146,7 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 			row.Undecided = whyUnknown
 		}
 		for i := range d.Parts {
-			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row.part(d.Group, &d.Parts[i], now))
+			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row.part(d, &d.Parts[i], now))
 		}
 		if len(d.Parts) == 0 {
 			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row)
@@ -154,10 +156,15 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 }
 
 // part returns the row of a PVC of a group.
-func (c claimStatus) part(group string, p *snapshots.Part, now time.Time) claimStatus {
-	c.Name, c.Group, c.VerifiedTime = p.Claim, group, timeOf(p.Drills.Verified)
+func (c claimStatus) part(d *snapshots.Judgment, p *snapshots.Part, now time.Time) claimStatus {
+	c.Name, c.Group, c.VerifiedTime = p.Claim, d.Group, timeOf(p.Drills.Verified)
 	c.count(p.Snapshots, now)
-	c.Snapshots = len(p.Snapshots)
+	c.Snapshots, c.lacks = len(p.Snapshots), map[string]bool{}
+	for i := range d.Series.Snapshots {
+		s := &d.Series.Snapshots[i]
+		holds := slices.ContainsFunc(p.Snapshots, func(of retention.Snapshot) bool { return of.Name == s.Name })
+		c.lacks[s.Name] = s.ReadyToUse && !holds
+	}
 	return c
 }
 

@@ -39,6 +39,7 @@ type timelineLine struct {
 	Snapshots []mark        `json:"snapshots"`
 	// interval is the time from the current slot to the next.
 	interval time.Duration
+	mapKey   string
 }
 
 // mark is one snapshot on a timeline.
@@ -112,7 +113,7 @@ func timelineOf(s *v1alpha1.SnapshotSchedule, inv *inventory, claim string, now 
 }
 
 func lineOf(series *series, state string, d *snapshots.Judgment, judge *snapshots.Judge, now time.Time) timelineLine {
-	line := timelineLine{Claim: series.name(), State: state, Snapshots: []mark{}}
+	line := timelineLine{Claim: series.name(), State: state, Snapshots: []mark{}, mapKey: series.mapKey}
 	for i := range d.Series.Snapshots {
 		s, verdict := &d.Series.Snapshots[i], d.Retention.Verdicts[i]
 		snapshotState := s.State(now, judge.ReadyDeadline())

@@ -3,7 +3,10 @@
 
 package limits
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // longest is how long an uncut snapshot is in flight at most. A driver that is down for
 // longer does not hold up its snapshots for ever.
@@ -111,6 +114,7 @@ func (lim *limit) next(now time.Time) (w *waiter, ok bool) {
 // expire makes a key that has kept room for as long as a snapshot may wait behind the others,
 // whether or not it is its turn now.
 func (lim *limit) expire(now time.Time) {
+	lim.passOver(now)
 	if now.Before(lim.reservedUntil) {
 		return
 	}
@@ -118,6 +122,24 @@ func (lim *limit) expire(now time.Time) {
 		lim.queue.postpone(w, now, lim.queue.arrivals)
 	}
 	lim.reserved = Request{}
+}
+
+// passOver makes a group wait behind the others that has held up its namespace for as long: while an
+// upload of the namespace lasts, and others wait, it may have less than the group weighs.
+func (lim *limit) passOver(now time.Time) {
+	if lim.queue.groups == 0 {
+		return
+	}
+	for _, namespace := range slices.Clone(lim.queue.namespaces.order) {
+		switch w := lim.queue.firstOf(namespace); {
+		case w.weight == 1 || lim.mayHaveMore(namespace, w.weight) || lim.queue.alone(namespace):
+			w.passedOver = time.Time{}
+		case w.passedOver.IsZero():
+			w.passedOver = now
+		case !now.Before(w.passedOver.Add(longest)):
+			lim.queue.postpone(w, now, lim.queue.arrivals)
+		}
+	}
 }
 
 // mayHaveMore returns whether a namespace may have a flight of a weight: while others wait, it
@@ -149,6 +171,14 @@ func (lim *limit) ends() (first time.Time, ok bool) {
 	}
 	if lim.queue.waiting[lim.reserved] != nil && lim.reservedUntil.Before(first) {
 		first = lim.reservedUntil
+	}
+	for _, namespace := range lim.queue.namespaces.order {
+		if lim.queue.groups == 0 {
+			break
+		}
+		if since := lim.queue.firstOf(namespace).passedOver; !since.IsZero() && since.Add(longest).Before(first) {
+			first = since.Add(longest)
+		}
 	}
 	return first, first.Before(never)
 }

@@ -410,7 +410,7 @@ func (l *Limits) push(lim *limit, c *Create) {
 		l.waits[c.Request] = lim
 		lim.queue.push(c.Request, c.Since, c.Snapshot.weight())
 	}
-	lim.queue.waiting[c.Request].weight = c.Snapshot.weight() // a group may have changed
+	lim.queue.weigh(lim.queue.waiting[c.Request], c.Snapshot.weight()) // a group may have changed
 }
 
 // dequeue makes a key leave the queue in which it waits, if it does.

@@ -17,6 +17,8 @@ type queue struct {
 	waiting    map[Request]*waiter
 	namespaces ring[*ring[*waiters]]
 	arrivals   int
+	// groups counts the keys that weigh more than one.
+	groups int
 }
 
 // waiter is a key that waits, since its last snapshot, for room of a weight. Of equal ones the
@@ -28,6 +30,9 @@ type waiter struct {
 	arrival int
 	// behind is the arrival of the last key that goes before it; zero if it was never postponed.
 	behind int
+	// passedOver is since when its namespace may not have as much as it weighs, which holds up the others
+	// of its namespace; zero: it may, or another is next.
+	passedOver time.Time
 	// index in its heap.
 	index int
 }
@@ -39,8 +44,9 @@ func newQueue() queue {
 // push adds a key that does not wait.
 func (q *queue) push(req Request, since time.Time, weight int) {
 	q.arrivals++
-	w := &waiter{req: req, since: since, weight: weight, arrival: q.arrivals}
+	w := &waiter{req: req, since: since, arrival: q.arrivals}
 	q.waiting[req] = w
+	q.weigh(w, weight)
 	schedules := q.namespaces.get(req.Parent.Namespace, func() *ring[*waiters] {
 		r := newRing[*waiters]()
 		return &r
@@ -48,9 +54,23 @@ func (q *queue) push(req Request, since time.Time, weight int) {
 	heap.Push(schedules.get(req.Parent.Name, func() *waiters { return &waiters{} }), w)
 }
 
+// weigh sets the weight of a key.
+func (q *queue) weigh(w *waiter, weight int) {
+	if w.weight > 1 {
+		q.groups--
+	}
+	if weight > 1 {
+		q.groups++
+	}
+	w.weight = weight
+}
+
 // leave removes a key that waits.
 func (q *queue) leave(req Request) {
 	w := q.waiting[req]
+	if w.weight > 1 { // who takes it still asks what it weighs
+		q.groups--
+	}
 	delete(q.waiting, req)
 	schedules := q.namespaces.members[req.Parent.Namespace]
 	keys := schedules.members[req.Parent.Name]
@@ -121,6 +141,12 @@ func (q *queue) last(w *waiter) {
 func (q *queue) firstOf(namespace string) *waiter {
 	schedules := q.namespaces.members[namespace]
 	return (*schedules.members[schedules.order[0]])[0]
+}
+
+// alone returns whether no other key of a namespace waits.
+func (q *queue) alone(namespace string) bool {
+	schedules := q.namespaces.members[namespace]
+	return len(schedules.order) == 1 && schedules.members[schedules.order[0]].Len() == 1
 }
 
 // first returns a key that waits, the same one until it leaves or others come before

@@ -243,3 +243,59 @@ func TestAKeptRoomEndsWhoeverIsNext(t *testing.T) {
 		}
 	}
 }
+
+// A group that may not go because an upload of its namespace lasts, and others wait, holds up no
+// other key of its namespace for longer than a group may keep room.
+func TestAGroupBehindAnUploadOfItsNamespaceDoesNotHoldUpTheNamespace(t *testing.T) {
+	g := newGroups(0)
+	g.sizes = Sizes{Pending: 4}
+	g.want("a/uploads/0", 1)
+	g.note(g.Seen(g.now, snapshotOf("a/uploads/0"), Stage{Created: g.now})) // for ever
+	upload := func(name string) { g.note(g.Seen(g.now, g.snapshot(name), Stage{Created: g.now})) }
+	others := []string{}
+	for i := range 3 {
+		name := fmt.Sprintf("b/s/%d", i)
+		g.want(name, 1)
+		upload(name)
+		others = append(others, name)
+	}
+	g.want("a/group/0", 2)
+	g.want("a/single/0", 1)
+	for i := 3; i < 60; i++ { // another namespace always has keys that wait
+		name := fmt.Sprintf("b/s/%d", i)
+		g.want(name, 1)
+	}
+	for range 12 { // two hours
+		g.wait(10 * time.Minute)
+		first := others[0]
+		others = others[1:]
+		before := len(g.served)
+		g.finish(first)
+		for _, name := range g.served[before:] {
+			upload(name)
+			others = append(others, name)
+		}
+	}
+	if !slices.Contains(g.served, "a/single/0") {
+		t.Errorf("a/single/0 still waits; served: %v", g.served)
+	}
+	for _, name := range slices.Concat(g.served, others) {
+		g.finish(name)
+	}
+	for len(g.waiting) > 0 && len(g.inFlight) > 0 {
+		for name := range maps.Clone(g.inFlight) {
+			g.finish(name)
+		}
+	}
+	if len(g.waiting) > 0 {
+		t.Errorf("%v wait for nothing", g.waiting)
+	}
+}
+
+func (g *groups) snapshot(name string) Snapshot {
+	s := snapshotOf(name)
+	for i := range g.weights[name] {
+		s.Volumes = append(s.Volumes, fmt.Sprint(name, "/", i))
+	}
+	return s
+}

@@ -22,6 +22,9 @@ type Classes struct {
 	// Known is set if they were read. Without permission for that, every driver counts as
 	// unknown, and a snapshot is created as if it had the right class.
 	Known bool
+	// GroupsUnknown is set if VolumeGroupSnapshotClasses were not read, although the others were: without permission
+	// for these alone.
+	GroupsUnknown bool
 	// All may contain objects of other kinds, which are ignored.
 	All []client.Object
 }

@@ -21,12 +21,13 @@ const annotationDefaultGroupClass = "groupsnapshot.storage.kubernetes.io/is-defa
 // driver whose limits they count towards. A problem says why none can be taken.
 func (c Classes) forGroup(of *subject, named *string) (class *string, limit driver, refused Problem) {
 	d, refused := driverOfGroup(of)
+	known := c.Known && !c.GroupsUnknown
 	switch {
 	case refused.Reason != "":
 		return nil, "", refused
-	case !c.Known && named != nil:
+	case !known && named != nil:
 		return named, driver(*named), Problem{}
-	case !c.Known:
+	case !known:
 		return nil, "", Problem{}
 	}
 	ofDriver := c.groupClasses(func(class *groupv1.VolumeGroupSnapshotClass) bool { return d != "" && driver(class.Driver) == d })

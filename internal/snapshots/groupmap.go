@@ -34,7 +34,7 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
 	of, from := p.groupOf(seen), p.origin(seen.Related)
 	slots := p.slots(&of, from, seen.Now)
-	classes := Classes{Known: p.classesKnown, All: seen.Related}
+	classes := Classes{Known: p.classesKnown, GroupsUnknown: p.groupClassesUnknown, All: seen.Related}
 	class, limit, refused := classes.forGroup(&of, p.schedule.Spec.Group.VolumeGroupSnapshotClassName)
 	if refused.Reason == "" || len(seen.Missing) > 0 { // which explains why there is no class
 		refused = p.mismatch(&of, seen)

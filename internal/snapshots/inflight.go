@@ -286,21 +286,29 @@ func (f *inFlight) made(parent types.NamespacedName, o client.Object) (s limits.
 	return s, true
 }
 
-// madeGroup says of which PVCs and which driver a group snapshot is, as far as they exist.
+// madeGroup says of which PVCs and which driver a group snapshot is: an uncut one as far as they exist. With what it has
+// cut, the storage goes on, whatever becomes of them.
 func (f *inFlight) madeGroup(owner *v1alpha1.SnapshotSchedule, v *groupv1.VolumeGroupSnapshot, s *limits.Snapshot) (ok bool) {
 	key := v.Labels[v1alpha1.LabelMapKey]
 	if !isGroupKey(key) || v.Name != groupName(owner, key, slotOf(v)) {
 		return false
 	}
 	var of subject
+	taken := snapshotOfGroup(v)
 	for name, uid := range ClaimsOf(v) {
-		if claim := f.claim(v.Namespace, name); claim != nil && claim.UID == uid {
-			of.claims, s.Volumes = append(of.claims, claim), append(s.Volumes, string(uid))
+		claim := f.claim(v.Namespace, name)
+		exists := claim != nil && claim.UID == uid
+		if exists {
+			of.claims = append(of.claims, claim)
+		}
+		if exists || !taken.Uncut() {
+			s.Volumes = append(s.Volumes, string(uid))
 		}
 	}
+	slices.Sort(s.Volumes) // the same in each pass
 	_, limit, _ := f.classes().forGroup(&of, v.Spec.VolumeGroupSnapshotClassName)
 	s.Limit = string(limit)
-	return len(of.claims) > 0
+	return len(s.Volumes) > 0
 }
 
 func (f *inFlight) classes() Classes {

@@ -112,6 +112,7 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 	if err != nil {
 		return nil, err
 	}
+	p.groupClassesUnknown = classes.GroupsUnknown
 	functions := p.functions()
 	planner, err := kinds().Planner(scheme, s, functions)
 	if err != nil {
@@ -269,10 +270,10 @@ func (j *Judge) Delays(at time.Time) bool {
 func (j *Judge) Policy() retention.Policy { return j.program.spec.retention }
 
 // NextSlots returns the next slots of a series, at most n of them; none if no PVC of it is
-// selected.
+// selected, or if it is a PVC that belongs to no group of a schedule that takes groups.
 func (j *Judge) NextSlots(of Series, now time.Time, n int) []time.Time {
 	seen := j.observe(now, of)
-	if len(seen.Selected) == 0 {
+	if len(seen.Selected) == 0 || j.program.schedule.Spec.Group != nil && !isGroupKey(of.MapKey) {
 		return nil
 	}
 	var next []time.Time

@@ -4,10 +4,13 @@
 package snapshots
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -218,5 +221,51 @@ func TestWhatASlotWaitsFor(t *testing.T) {
 		if len(after.Problems) != 1 || after.Problems[0].Reason != v1alpha1.ReasonSnapshotOverdue || !strings.Contains(after.Problems[0].Message, want) {
 			t.Errorf("%s: problems %v, want %s", why, after.Problems, want)
 		}
+	}
+}
+
+// What the storage uploads of a group does not end with its PVCs, nor with some of them.
+//
+// Contract: LIMIT-2.
+func TestAnUploadingGroupWeighsWhatWasCutOfIt(t *testing.T) {
+	owner := every("6h").grouped()
+	for name, tc := range map[string]struct {
+		change func(groupBuilder) groupBuilder
+		left   []string
+		want   bool // another has to wait
+	}{
+		"all PVCs exist":               {left: []string{"a", "b"}, want: true},
+		"one is gone":                  {left: []string{"a"}, want: true},
+		"all are gone":                 {want: true},
+		"uncut, one is gone":           {change: groupBuilder.uncut, left: []string{"a"}},
+		"ready":                        {change: func(g groupBuilder) groupBuilder { g.Status.ReadyToUse = new(true); return g }, left: []string{"a"}},
+		"uncut, all PVCs exist":        {change: groupBuilder.uncut, left: []string{"a", "b"}, want: true},
+		"uncut, and all PVCs are gone": {change: groupBuilder.uncut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFlight(10, limited(class("fast", testDriver), "max-pending", "2"), owner.SnapshotSchedule)
+			for _, o := range []client.Object{anyGroup, anyGroupClass} {
+				store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
+				f.cached[reflect.TypeOf(o)] = store
+				f.stores.Add(o, store)
+			}
+			f.add(groupClass("groups", testDriver, true))
+			for _, of := range tc.left {
+				f.add(claim(of).member().of(testDriver).PersistentVolumeClaim)
+			}
+			g := group(time.Minute, "a b", "").unready()
+			if tc.change != nil {
+				g = tc.change(g)
+			}
+			g.Labels[v1alpha1.LabelSchedule] = owner.Name
+			g.OwnerReferences = []metav1.OwnerReference{owner.ownerReference()}
+			g.Name = groupName(owner.SnapshotSchedule, wholeKey, slotOf(g.VolumeGroupSnapshot))
+			g.Spec.VolumeGroupSnapshotClassName = new("groups")
+			f.add(g.VolumeGroupSnapshot)
+			f.onChange(backupOfShop, nil, g.VolumeGroupSnapshot)
+			if got := !f.ask("other"); got != tc.want {
+				t.Errorf("another has to wait: %v, want %v", got, tc.want)
+			}
+		})
 	}
 }

@@ -23,6 +23,8 @@ type program struct {
 	fleets bool
 	// classesKnown is set if VolumeSnapshotClasses are among the related objects.
 	classesKnown bool
+	// groupClassesUnknown is set if VolumeGroupSnapshotClasses are not among them, whatever classesKnown is.
+	groupClassesUnknown bool
 	// decided is called with every decision of retention; nil in the operator.
 	decided func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string)
 }

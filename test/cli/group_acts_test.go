@@ -152,6 +152,57 @@ var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOn
 		Expect(failures).To(BeEmpty())
 	})
 
+	// Whose an imported snapshot is, only its map key says, and the PVC of that is gone when the snapshots are carried over.
+	//
+	// Contract: BACK-1.
+	It("rollback of a PVC that no schedule selects carries over all that were imported", func() {
+		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}, Provisioner: "mock.csi"}
+		Expect(api.Create(ctx, class)).To(Succeed())
+		DeferCleanup(func() { Expect(api.Delete(ctx, class)).To(Succeed()) })
+		c := builders.BoundClaim(env.namespace, "data", env.namespace+"-data", nil)
+		c.Spec.StorageClassName = &class.Name
+		c.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "mock.csi"}
+		put(ago(61*24*time.Hour), c)
+		Expect(api.Create(ctx, volume(c, c.Spec.VolumeName))).To(Succeed())
+		for name, policy := range map[string]snapshotv1.DeletionPolicy{"-a": "Retain", "-b": "Delete", "-c": "Delete"} { // none is the default
+			of := &snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: env.namespace + name}, Driver: "mock.csi", DeletionPolicy: policy}
+			Expect(api.Create(ctx, of)).To(Succeed())
+			DeferCleanup(func() { Expect(api.Delete(ctx, of)).To(Succeed()) })
+		}
+		var imported []*snapshotv1.VolumeSnapshot
+		for _, at := range []time.Time{ago(50 * time.Hour), ago(30 * time.Hour)} {
+			v := snapshotAt(s, c, at)
+			v.Spec.Source = snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: ptr.To("imported")}
+			v.Status.RestoreSize = ptr.To(c.Spec.Resources.Requests[corev1.ResourceStorage])
+			createContent(v, "mock.csi")
+			imported = append(imported, v)
+		}
+		put(time.Time{}, imported[0], imported[1])
+
+		ended := env.start("rollback", "--pvc", "data", "--to", ago(49*time.Hour).Format(time.RFC3339), "--yes", "--timeout", "60s")
+		var r result
+		Eventually(func() bool {
+			drive()
+			select {
+			case r = <-ended:
+				return true
+			default:
+				return false
+			}
+		}, "90s", "20ms").Should(BeTrue())
+		Expect(r.code).To(BeZero(), r.errOut)
+		now := get(c)
+		Expect(now.UID).NotTo(Equal(c.UID))
+		for _, v := range imported {
+			Expect(get(v).Labels).To(HaveKeyWithValue(v1alpha1.LabelMapKey, string(now.UID)), v.Name)
+			Expect(get(v).Annotations).NotTo(HaveKey(v1alpha1.AnnotationHoldBeforeRollback), v.Name)
+		}
+		all := &snapshotv1.VolumeSnapshotList{}
+		Expect(api.List(ctx, all, client.InNamespace(env.namespace))).To(Succeed())
+		Expect(all.Items).To(ContainElement(And(HaveField("Name", HavePrefix("data-before-")),
+			HaveField("Spec.VolumeSnapshotClassName", HaveValue(Equal(env.namespace+"-b"))))), "the snapshot controller finds no default class")
+	})
+
 	It("snapshot --pvc --wait ends when the group snapshot of the PVC is ready", func() {
 		data, log := env.createClaim("data", "app", "db"), env.createClaim("log", "app", "db")
 		ended := env.start("snapshot", "--pvc", "data", "--wait", "--timeout", "8s")

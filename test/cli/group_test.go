@@ -73,6 +73,36 @@ var _ = Describe("groups", Ordered, func() {
 		}
 	})
 
+	It("whose classes the user may not read are assumed to have one, aloud", func() {
+		driven := builders.BoundClaim(env.namespace, "disk", "volume-disk", map[string]string{"app": "vm"})
+		driven.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "block.example.com"}
+		put(ago(61*24*time.Hour), driven)
+		class := &snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}, Driver: "block.example.com", DeletionPolicy: "Delete"}
+		ofGroups := &groupv1.VolumeGroupSnapshotClass{ObjectMeta: metav1.ObjectMeta{
+			Name: env.namespace, Annotations: map[string]string{"groupsnapshot.storage.kubernetes.io/is-default-class": "true"},
+		}, Driver: "block.example.com", DeletionPolicy: "Delete"}
+		for _, o := range []client.Object{class, ofGroups} {
+			Expect(api.Create(ctx, o)).To(Succeed())
+			DeferCleanup(func() { Expect(api.Delete(ctx, o)).To(Succeed()) })
+		}
+		vm := env.createSchedule("vm", v1alpha1.SnapshotScheduleSpec{
+			Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "vm"}}, Group: &v1alpha1.Group{}, SnapshotInterval: "7h",
+		})
+		DeferCleanup(func() { Expect(api.Delete(ctx, vm)).To(Succeed()) })
+		Expect(env.succeeds("status", "vm")).NotTo(ContainSubstring("NoGroupSnapshotClass"))
+		everything := []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}
+		env.mayInCluster("tenant", []rbacv1.PolicyRule{{
+			APIGroups: []string{"snapshot.storage.k8s.io"}, Resources: []string{"volumesnapshotclasses"}, Verbs: []string{"list"},
+		}})
+		tenant := env.as(env.may("tenant", everything, "status"))
+		for _, command := range []string{"status", "preview"} {
+			r := tenant.run(command, "vm")
+			Expect(r.out).NotTo(ContainSubstring("NoGroupSnapshotClass"), command)
+			Expect(r.errOut).To(ContainSubstring(`cannot list resource "volumegroupsnapshotclasses"`), command)
+		}
+		Expect(tenant.succeeds("snapshot", "vm")).To(ContainSubstring("requested 1 snapshot"))
+	})
+
 	It("are explained, also by the name of a member", func() {
 		for _, name := range []string{older.Name, older.Name + "-log"} {
 			why := env.succeeds("why", name)

@@ -108,6 +108,25 @@ var _ = Describe("preview", func() {
 		Expect(moved).To(ContainSubstring("4 snapshots would be deleted at once, and would wait until"))
 	})
 
+	It("shows what becomes of a child that a ClusterSnapshotSchedule adopts, as after a restore", func() {
+		for _, exists := range []bool{true, false} {
+			env := newEnvironment()
+			spec := v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "10d", DeletionPolicy: v1alpha1.DeletionDelete}
+			if exists {
+				env.createFleet(spec)
+			}
+			child := env.createSchedule(env.namespace, spec)
+			child.Labels = map[string]string{v1alpha1.LabelClusterSchedule: env.namespace, v1alpha1.LabelMapKey: env.namespace}
+			put(child.CreationTimestamp.Time, child)
+			env.createSnapshots(child, env.createClaim("db-0"), 6*time.Hour, 8)
+			const edit = "{snapshotInterval: 6h, snapshotTTL: 1d, deletionPolicy: Delete}"
+			r := env.runWith(clusterManifest(env.namespace, env.namespace, edit), "preview", "-f", "-")
+			Expect(r.code).To(BeZero(), r.errOut)
+			Expect(r.out).To(ContainSubstring(env.namespace+"/"+env.namespace+" would change\n"), "exists: %t", exists)
+			Expect(r.out).To(ContainSubstring("8 within 30d; 8 sooner than at present."))
+		}
+	})
+
 	It("compares a deletion with a spec whose delay the operator has not recorded yet", func() {
 		env := newEnvironment()
 		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{

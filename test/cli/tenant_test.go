@@ -12,6 +12,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -31,6 +32,21 @@ func (env *environment) may(name string, rules []rbacv1.PolicyRule, succeeds ...
 	file := writeKubeconfig(GinkgoT().TempDir(), user)
 	Eventually(func() int { return env.as(file).run(succeeds...).code }).Should(BeZero(), "the API server knows the binding")
 	return file
+}
+
+// mayInCluster gives the user of the same name permissions in the whole cluster.
+func (env *environment) mayInCluster(name string, rules []rbacv1.PolicyRule) {
+	GinkgoHelper()
+	user := name + "-" + env.namespace
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	for _, o := range []client.Object{role, binding} {
+		Expect(api.Create(ctx, o)).To(Succeed())
+		DeferCleanup(func() { Expect(api.Delete(ctx, o)).To(Succeed()) })
+	}
 }
 
 var _ = Describe("VolumeSnapshotClasses", func() {

@@ -69,7 +69,9 @@ func (c *Claim) newSafety(s *State) *snapshotv1.VolumeSnapshot {
 		v.Labels = map[string]string{v1alpha1.LabelSchedule: c.Schedule, v1alpha1.LabelMapKey: string(c.pvc.UID)}
 	}
 	v.Spec.Source.PersistentVolumeClaimName = &c.Name
-	if c.Target != nil && c.Target.Spec.Source.PersistentVolumeClaimName != nil { // an imported one's class may be of another driver
+	v.Spec.VolumeSnapshotClassName = c.Class
+	// An imported one's class may be of another driver, and a member of a group snapshot has none.
+	if c.Target != nil && c.Target.Spec.Source.PersistentVolumeClaimName != nil && c.Target.Spec.VolumeSnapshotClassName != nil {
 		v.Spec.VolumeSnapshotClassName = c.Target.Spec.VolumeSnapshotClassName
 	}
 	return v

@@ -71,3 +71,52 @@ func TestAHoldThatSomebodySetsMeanwhileStays(t *testing.T) {
 		})
 	}
 }
+
+// Two PVCs of a group go back one after the other, and the first rollback was interrupted: the group snapshot stays held while
+// any of them has no PVC.
+//
+// Contract: BACK-1.
+func TestTheHoldOfAGroupEndsWithTheLastRollback(t *testing.T) {
+	c := newCluster(t, 2, false)
+	run := func(claim int, until func() bool) {
+		c.restart()
+		for range 100 {
+			c.now = c.now.Add(time.Second)
+			c.tick()
+			s := c.observe()
+			s.Claims = s.Claims[claim : claim+1]
+			step, err := Next(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if step.Number == 0 || until() {
+				return
+			}
+			for _, change := range step.Changes {
+				c.apply(change)
+			}
+			c.scaled = c.scaled || step.Scales
+		}
+		t.Fatal("it does not end")
+	}
+	held := func() bool {
+		if len(c.groups()) == 0 {
+			t.Fatal("retention has deleted it")
+		}
+		end, _ := snapshots.HeldUntil(c.groups()[0])
+		return end.After(c.now)
+	}
+	never := func() bool { return false }
+	run(0, func() bool { return c.pvcs()["data-db-0"] == nil })
+	if !held() {
+		t.Fatal("the group snapshot is not held while data-db-0 has no PVC")
+	}
+	run(1, never)
+	if !held() {
+		t.Error("the rollback of data-db-1 ends the hold of the group snapshot while data-db-0 has no PVC")
+	}
+	run(0, never)
+	if v := c.groups()[0]; len(v.Annotations) > 1 {
+		t.Errorf("after both, it has the annotations %v", v.Annotations)
+	}
+}

@@ -9,13 +9,17 @@ import (
 	"strings"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // Plan returns the ten steps in words, those that are done already included. Next has
 // found no objection.
 func Plan(s *State) []string {
-	var names, snapshots, sources, volumes, meanwhile, restoredTo []string
+	var names, found, sources, volumes, meanwhile, restoredTo []string
 	held := 0
 	for _, c := range s.Claims {
 		if c.done {
@@ -31,7 +35,7 @@ func Plan(s *State) []string {
 			volumes = append(volumes, v.Name)
 		}
 		if c.Target != nil {
-			snapshots = append(snapshots, fmt.Sprintf("%s, of %s", c.Target.Name, restore.Time(c.Target, s.Now).UTC().Format(time.RFC3339)))
+			found = append(found, fmt.Sprintf("%s, of %s", c.Target.Name, restore.Time(c.Target, s.Now).UTC().Format(time.RFC3339)))
 			switch {
 			case c.Manifest != nil:
 				meanwhile = append(meanwhile, c.Manifest.Name)
@@ -47,8 +51,8 @@ func Plan(s *State) []string {
 		sources = append(sources, c.target.Name)
 	}
 	list := func(all []string) string { return strings.Join(all, "; ") }
-	restored := "restore " + list(snapshots) + ", to " + list(restoredTo)
-	if len(snapshots) == 0 {
+	restored := "restore " + list(found) + ", to " + list(restoredTo)
+	if len(found) == 0 {
 		restored = "use the data of PersistentVolume " + list(sources) + ", which was kept"
 	}
 	down, up := "wait until no pod uses it", "scale nothing: no Deployment and no StatefulSet uses it"
@@ -69,6 +73,39 @@ func Plan(s *State) []string {
 		"end the holds; " + list(volumes) + " stays, with the present data",
 		up,
 	}
+}
+
+// Apart says of which group snapshots the data of the PVCs would be, if any of it is of one, and not all of the same:
+// what belongs together would be of different instants. Else it is empty.
+func Apart(s *State) string {
+	var each []string
+	of := map[string]bool{}
+	for _, c := range s.Claims {
+		if c.done || c.Target == nil {
+			continue
+		}
+		group := groupOf(c.Target)
+		what := "VolumeGroupSnapshot " + group
+		if group == "" {
+			what = "VolumeSnapshot " + c.Target.Name
+		}
+		of[group] = true
+		each = append(each, fmt.Sprintf("%s of %s, %s", c.Name, what, restore.Time(c.Target, s.Now).UTC().Format(time.RFC3339)))
+	}
+	if len(of) < 2 { // one group, or none
+		return ""
+	}
+	return strings.Join(each, "; ")
+}
+
+// groupOf returns the name of the group snapshot that a snapshot is a member of; empty if it is of none.
+func groupOf(v *snapshotv1.VolumeSnapshot) string {
+	for _, owner := range v.OwnerReferences {
+		if owner.Kind == "VolumeGroupSnapshot" && snapshots.GroupMember(v) {
+			return owner.Name
+		}
+	}
+	return ""
 }
 
 // replicas returns what the workload is scaled up to.
@@ -151,6 +188,20 @@ func (s *State) unfinished() (found []*Record) {
 		}
 	}
 	return found
+}
+
+// MapKeys returns the UIDs that a PVC had before its rollbacks, as their records say. By them alone imported snapshots
+// of it are found once it is deleted.
+func MapKeys(s *State, name string) map[types.UID]bool {
+	keys := map[types.UID]bool{}
+	for _, v := range s.Volumes {
+		if r, err := RecordOf(v); err == nil && r != nil && r.Claim.Namespace == s.Namespace && r.Claim.Name == name {
+			for _, key := range r.MapKeys {
+				keys[key] = true
+			}
+		}
+	}
+	return keys
 }
 
 // WorkloadOf returns the name of the Deployment or StatefulSet whose pods use one of the PVCs, or that

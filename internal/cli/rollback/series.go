@@ -5,6 +5,7 @@ package rollback
 
 import (
 	"encoding/json"
+	"slices"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
@@ -58,6 +59,19 @@ func (c *Claim) holds(o client.Object) bool {
 	series := c.keys()[key] && (!c.moved() || key != c.pvc.UID)
 	target := !c.moved() && c.Target != nil && o.GetUID() == c.Target.UID
 	return o.GetDeletionTimestamp() == nil && !uncut(o) && (series || target)
+}
+
+// heldForOthers returns whether a backup is also one of another PVC, which an unfinished rollback has taken away: a group
+// snapshot. That rollback ends the hold.
+func (c *Claim) heldForOthers(s *State, o client.Object) bool {
+	v, isGroup := o.(*groupv1.VolumeGroupSnapshot)
+	if !isGroup {
+		return false
+	}
+	record := snapshots.ClaimsOf(v)
+	return slices.ContainsFunc(s.unfinished(), func(r *Record) bool {
+		return r.Claim.Name != c.Name && slices.Contains(r.MapKeys, record[r.Claim.Name])
+	})
 }
 
 func uncut(o client.Object) bool {

@@ -347,7 +347,7 @@ func unhold(s *State, c *Claim) (*Step, error) {
 	var changes []Change
 	for _, v := range c.backups() {
 		ours, before := heldBefore(v)
-		if ours == "" || v.GetDeletionTimestamp() != nil {
+		if ours == "" || v.GetDeletionTimestamp() != nil || c.heldForOthers(s, v) {
 			continue
 		}
 		annotations := map[string]any{v1alpha1.AnnotationHoldBeforeRollback: nil}

@@ -64,6 +64,10 @@ func fleetDeletions() {
 		Entry("with another value", fleetDeletion{deletion{prepare: annotate("yes"), snapshots: 1, schedule: refused}, lose, all}),
 		Entry("with group snapshots alone", fleetDeletion{deletion{groups: 1, schedule: refused}, lose, all}),
 		Entry("without snapshots", fleetDeletion{deletion{schedule: allowed}, lose, all}),
+		Entry("without a count of the group snapshots that it takes", fleetDeletion{
+			deletion{prepare: edit(`{"template":{"spec":{"group":{"byLabel":"app"}}}}`), schedule: refused}, lose, all}),
+		Entry("without any child that takes group snapshots", fleetDeletion{
+			deletion{prepare: edit(`{"template":{"spec":{"group":{"byLabel":"app"}}}}`), schedule: allowed}, lose, v1alpha1.ScheduleCount{}}),
 		Entry("without snapshots, of a child that is not updated", fleetDeletion{deletion{schedule: refused}, lose, some}),
 		Entry("without snapshots, not reconciled", fleetDeletion{
 			deletion{ready: "Unknown " + v1alpha1.ReasonReconciling, schedule: refused}, lose, all}),

@@ -70,6 +70,8 @@ func deletions() map[string]deletion {
 			}, snapshots: 1, schedule: refused, crd: "-"},
 		"while status counts no snapshots":          {schedule: allowed, crd: "-"},
 		"while status counts group snapshots alone": {groups: 1, schedule: refused, crd: "-"},
+		"while status counts no snapshots, and says nothing of group snapshots, which the schedule takes": {
+			prepare: edit(`{"group":{"byLabel":"app"}}`), schedule: refused, crd: "-"},
 		"while status counts no snapshots, but is of an earlier generation": {
 			prepare: edit(`{"selector":{"matchLabels":{"app":"shop"}}}`), behind: 1, schedule: refused, crd: "-"},
 		"while status counts no snapshots, and the spec is invalid": {ready: "False InvalidSpec", schedule: allowed, crd: "-"},

@@ -102,6 +102,30 @@ func TestArgoCDJudgesEverySchedule(t *testing.T) {
 	}
 }
 
+// While the first group snapshots are being made, nothing is there to go back to either.
+func TestArgoCDWaitsForTheFirstGroupSnapshots(t *testing.T) {
+	all := schedules(t)
+	for name, path := range map[string][]string{"first-snapshots-made": {"status", "outputs"}, "fleet-first-snapshots-made": {"status"}} {
+		s := all[name]
+		single, group := "volumesnapshots", "volumegroupsnapshots"
+		if s.GetKind() == "ClusterSnapshotSchedule" {
+			single, group = "volumeSnapshots", "volumeGroupSnapshots"
+		}
+		counts, found, err := unstructured.NestedMap(s.Object, append(slices.Clone(path), single)...)
+		if !found || err != nil {
+			t.Fatal(name, found, err)
+		}
+		for field, value := range map[string]any{group: counts, single: map[string]any{"total": int64(0), "ready": int64(0)}} {
+			if err := unstructured.SetNestedField(s.Object, value, append(slices.Clone(path), field)...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := runLua(t, luaOf(t, s.GetKind()), s); got.Status != "Progressing" {
+			t.Errorf("%s, of groups: it is %q, want Progressing", name, got.Status)
+		}
+	}
+}
+
 // Upstream, Argo CD's own tests read health_test.yaml.
 func TestArgoCDsTestsListEverySchedule(t *testing.T) {
 	type entry struct {

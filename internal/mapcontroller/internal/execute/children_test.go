@@ -59,6 +59,48 @@ func TestLabelsTheChildrenThatAreClaimed(t *testing.T) {
 	}
 }
 
+// Children that can never be labeled keep no output from being deleted, and labels that are made end no backoff of a
+// delete that is refused.
+//
+// Contract: GRP-3, L4.
+func TestLabelsAndDeletesOfAnOutputBackOffByThemselves(t *testing.T) {
+	setup := func(t *testing.T) *harness {
+		a := fixture.Output("a")
+		child := fixture.Child("new", a, func(c *corev1.ConfigMap) { c.Labels = nil })
+		h := newHarness(t, []client.Object{fixture.Parent(), a}, []client.Object{fixture.Parent(), a, child}, fixture.OutputsWithChildren())
+		h.env.Program.Tombstone = func(seen plan.Observation) plan.Decision {
+			return plan.Decision{Seek: seen.Outputs, Delete: fixture.DeleteAllBut(seen.Outputs)}
+		}
+		return h
+	}
+	t.Run("labels are refused", func(t *testing.T) {
+		h := setup(t)
+		h.api.Fail(forbidden, "patch")
+		var gone []string
+		for i := range 20 {
+			h.after(time.Duration(i) * time.Minute)
+			outcome, _, _ := h.pass(t)
+			if gone = deleted(outcome); len(gone) > 0 {
+				break
+			}
+		}
+		if len(gone) != 1 {
+			t.Errorf("deleted %v in 20 minutes, want a", gone)
+		}
+	})
+	t.Run("deletes are refused", func(t *testing.T) {
+		h := setup(t)
+		h.api.Fail(forbidden, "delete")
+		for i := range 600 {
+			h.after(time.Duration(i) * time.Second)
+			_, _, _ = h.pass(t)
+		}
+		if n := h.api.Count("delete"); n > 15 {
+			t.Errorf("%d attempts to delete in 10 minutes", n)
+		}
+	})
+}
+
 // The garbage collector deletes outputs with their parent: it must not while one has not settled.
 //
 // Contract: GRP-10.

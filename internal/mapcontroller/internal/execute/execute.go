@@ -12,6 +12,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -210,7 +212,10 @@ func (e *Executor) Run(ctx context.Context, w Work) (Outcome, time.Duration, err
 
 // finish returns the delay until the next pass.
 func (r *run) finish() time.Duration {
-	wanted := slices.Concat(r.work.Aside, r.work.Plan.Adopt, r.work.Plan.Release, r.work.Plan.Seek)
+	wanted := slices.Concat(r.work.Aside, r.work.Plan.Adopt, r.work.Plan.Release)
+	for _, o := range r.work.Plan.Seek {
+		wanted = append(wanted, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: attemptOf(VerbLabel, o)}})
+	}
 	for _, d := range r.work.Plan.Delete {
 		wanted = append(wanted, d.Object)
 	}
@@ -272,16 +277,25 @@ func (r *run) tried(ctx context.Context, verb Verb, o client.Object, err error) 
 	if err != nil {
 		// Also where the object has changed or is gone: a cache that lags must not cost
 		// requests and turns until it catches up.
-		r.executor.Attempts.Failed(r.work.Request, o.GetUID(), r.result(ctx, verb, o, err))
+		r.executor.Attempts.Failed(r.work.Request, attemptOf(verb, o), r.result(ctx, verb, o, err))
 		return
 	}
-	r.executor.Attempts.Succeeded(r.work.Request, o.GetUID())
+	r.executor.Attempts.Succeeded(r.work.Request, attemptOf(verb, o))
+}
+
+// attemptOf is what a write backs off by: the labels of an output's children are other objects', and neither hold up a
+// delete of the output nor end its backoff.
+func attemptOf(verb Verb, o client.Object) types.UID {
+	if verb == VerbLabel {
+		return o.GetUID() + "/labels"
+	}
+	return o.GetUID()
 }
 
 // backingOff returns whether a write failed before and is not due again. Its error is
 // reported once more.
 func (r *run) backingOff(verb Verb, o client.Object) bool {
-	attempts, err := r.executor.Attempts.BackingOff(r.work.Request, o.GetUID())
+	attempts, err := r.executor.Attempts.BackingOff(r.work.Request, attemptOf(verb, o))
 	if err != nil {
 		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err, BackingOff: true})
 	}

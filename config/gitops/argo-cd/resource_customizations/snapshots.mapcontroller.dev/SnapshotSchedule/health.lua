@@ -9,12 +9,17 @@ end
 if is.Ready == nil then
   return health
 end
-local snapshots = obj.status.volumeSnapshots or (obj.status.outputs or {}).volumesnapshots or {}
+local outputs = obj.status.outputs or {}
+local function unready(snapshots)
+  return snapshots ~= nil and (snapshots.total or 0) > (snapshots.ready or 0)
+end
+local making = unready(obj.status.volumeSnapshots or outputs.volumesnapshots)
+    or unready(obj.status.volumeGroupSnapshots or outputs.volumegroupsnapshots)
 if is.Ready.status == "False" or is.Protected.status == "False" then
   health.status = "Degraded"
 elseif is.Ready.status ~= "True" then
   health.status = "Progressing"
-elseif is.Protected.reason == "FirstSnapshotsPending" and (snapshots.total or 0) > (snapshots.ready or 0) then
+elseif is.Protected.reason == "FirstSnapshotsPending" and making then
   health.status = "Progressing"
 elseif is.Ready.reason == "Suspended" then
   health.status = "Suspended"
