@@ -62,7 +62,7 @@ func TestLabelsTheChildrenThatAreClaimed(t *testing.T) {
 // Children that can never be labeled keep no output from being deleted, and labels that are made end no backoff of a
 // delete that is refused.
 //
-// Contract: GRP-3, L4.
+// Contract: GRP-3.
 func TestLabelsAndDeletesOfAnOutputBackOffByThemselves(t *testing.T) {
 	setup := func(t *testing.T) *harness {
 		a := fixture.Output("a")
