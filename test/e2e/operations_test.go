@@ -40,11 +40,13 @@ var _ = Describe("docs/operations.md", func() {
 			ContainSubstring("deletionPolicy"),
 			Equal("kubectl delete csnapsched --all\nkubectl delete snapsched --all --all-namespaces\n"),
 			ContainSubstring("OWNER"),
+			HavePrefix("kubectl get volumegroupsnapshots --all-namespaces"),
 			Equal("kubectl delete -f dist/install.yaml\n"),
 			Equal("kubectl delete -f dist/crds.yaml\n"),
 			HavePrefix("helm uninstall"),
 			Equal("kubectl apply -f schedules.yaml\n"),
-			ContainSubstring("ownerReferences"),
+			ContainSubstring("patch volumesnapshots"),
+			ContainSubstring("patch volumegroupsnapshots"),
 			ContainSubstring("finalizers")))
 
 		operator := cluster.Start(ctx)
@@ -60,7 +62,7 @@ var _ = Describe("docs/operations.md", func() {
 		}
 		all := snapshots()
 
-		for _, step := range steps[:4] {
+		for _, step := range steps[:5] {
 			follow(folder, step)
 			if strings.Contains(step, "deletionPolicy") { // it asks the reader to wait for this
 				for _, s := range []*v1alpha1.SnapshotSchedule{orphaned, owned} {
@@ -74,15 +76,15 @@ var _ = Describe("docs/operations.md", func() {
 		// As deleting the Deployment does, which deletes the permissions at the same time.
 		operator.Stop()
 		DeferCleanup(cluster.Install)
-		follow(folder, steps[4])
-		Expect(cluster.Client.List(ctx, &v1alpha1.SnapshotScheduleList{})).To(Succeed(), "deleting the operator should leave the CRD")
 		follow(folder, steps[5])
+		Expect(cluster.Client.List(ctx, &v1alpha1.SnapshotScheduleList{})).To(Succeed(), "deleting the operator should leave the CRD")
+		follow(folder, steps[6])
 		err := cluster.Client.List(ctx, &v1alpha1.SnapshotScheduleList{})
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the CRD should be deleted, not %v", err)
 		Consistently(snapshots).WithContext(ctx).WithTimeout(10*time.Second).Should(Equal(all), "the garbage collector should delete none")
 
 		cluster.Install(ctx)
-		follow(folder, steps[7])
+		follow(folder, steps[8])
 		cluster.Start(ctx)
 		// The file has the policies from before step 2: only Delete makes owners.
 		for namespace, number := range map[string]int{kept: 0, left: 1} {
@@ -100,8 +102,9 @@ var _ = Describe("docs/operations.md", func() {
 		merge(ctx, s, `{"metadata":{"finalizers":[%q]},"spec":{"deletionPolicy":"Orphan"}}`, v1alpha1.FinalizerRelease)
 		kubectl("delete", "snapsched", "nightly", "-n", namespace, "--wait=false")
 		steps := blocks("Uninstalling without losing snapshots")
-		followIn(namespace, steps[len(steps)-2])
-		followIn(namespace, steps[len(steps)-1])
+		for _, step := range steps[len(steps)-3:] {
+			followIn(namespace, step)
+		}
 		eventuallyGone(ctx, s)
 		Consistently(owners(ctx, namespace)).WithContext(ctx).WithTimeout(10 * time.Second).Should(HaveExactElements(BeEmpty(), BeEmpty()))
 	})

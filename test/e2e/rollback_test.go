@@ -428,8 +428,11 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		// Of a StatefulSet's pods on a node without a kubelet, none ends by itself.
 		merge(ctx, d.set, `{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":0}}}}`)
 		kubectl("delete", "pod", "db-0", "-n", d.namespace, "--force", "--grace-period=0")
-		Eventually(fresh(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "db-0"}})).WithContext(ctx).
-			Should(HaveField("Spec.NodeName", node.Name))
+		Eventually(func() (string, error) { // until it is created again, there is none
+			pod := &corev1.Pod{}
+			err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: "db-0"}, pod)
+			return pod.Spec.NodeName, err
+		}).WithContext(ctx).Should(Equal(node.Name))
 		var consumer corev1.Pod
 		kubeconfig := afterWrite(func(method, resource, _ string) bool {
 			if method == http.MethodPost && resource == "pods" {
