@@ -210,7 +210,9 @@ type relation struct {
 }
 
 func relationOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, d *snapshots.Judgment, now time.Time) relation {
-	r := relation{schedule: s.Name, skip: d.SkipReason, taken: len(d.Outputs) > 0, grouped: d.Group != "", stale: d.Stale(), drills: d.Drills(now)}
+	r := relation{
+		schedule: s.Name, skip: d.SkipReason, taken: len(d.Outputs) > 0, grouped: d.Group != "", stale: d.Stale(), drills: d.Drills(now),
+	}
 	switch {
 	case s.DeletionTimestamp != nil:
 		r.inactive = "it is being deleted"
@@ -230,10 +232,7 @@ func relationOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClai
 func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classes *snapshots.Classes) claimCoverage {
 	c := claimCoverage{Namespace: claim.Namespace, Name: claim.Name}
 	c.VerifiedTime, c.VerificationFailed = drillsUnder(all)
-	skip, doubt := classes.SkipReason(claim), classes.Undecided(claim)
-	if slices.ContainsFunc(all, func(r relation) bool { return r.grouped && r.refused == "" }) {
-		skip = snapshots.Classes{}.SkipReason(claim)
-	}
+	skip, doubt := skipUnder(claim, all, classes), classes.Undecided(claim)
 	var newest time.Time
 	var inactive, behind []string
 	onTime, refused := false, false
@@ -267,6 +266,15 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classe
 	}
 	c.Gap = c.Protection == unprotected || c.Protection == stale
 	return c
+}
+
+// skipUnder returns why a PVC cannot be snapshotted, whatever the schedules say. In a group that is taken, it needs no
+// VolumeSnapshotClass.
+func skipUnder(claim *corev1.PersistentVolumeClaim, all []relation, classes *snapshots.Classes) string {
+	if slices.ContainsFunc(all, func(r relation) bool { return r.grouped && r.refused == "" }) {
+		classes = &snapshots.Classes{}
+	}
+	return classes.SkipReason(claim)
 }
 
 // drillsUnder returns the last success of a drill of a PVC, and whether the last one under a schedule failed.

@@ -254,10 +254,7 @@ func (inv *inventory) judged(
 // them selects, those of PVCs that are gone, and those of PVCs that none selects, each by
 // name; and those of groups. What only refers to the schedule is among them.
 func (inv *inventory) seriesOf(s *v1alpha1.SnapshotSchedule, judges ...*snapshots.Judge) []*series {
-	left := s.Status.Outputs.VolumeGroupSnapshots
-	if (s.Spec.Group != nil || left != nil && left.Total > 0) && inv.needsGroups != nil {
-		inv.needsGroups()
-	}
+	inv.mayHaveGroups(s)
 	byKey, restores := map[string]*series{}, snapshots.Restores(s.Namespace, inv.claims[s.Namespace])
 	of := func(key string) *series {
 		if byKey[key] == nil {
@@ -298,6 +295,14 @@ func (inv *inventory) seriesOf(s *v1alpha1.SnapshotSchedule, judges ...*snapshot
 		return cmp.Or(cmp.Compare(b.state(judges...), a.state(judges...)), cmp.Compare(a.name(), b.name()), cmp.Compare(a.mapKey, b.mapKey))
 	})
 	return all
+}
+
+// mayHaveGroups says that group snapshots matter if a schedule takes them, or has some left.
+func (inv *inventory) mayHaveGroups(s *v1alpha1.SnapshotSchedule) {
+	left := s.Status.Outputs.VolumeGroupSnapshots
+	if (s.Spec.Group != nil || left != nil && left.Total > 0) && inv.needsGroups != nil {
+		inv.needsGroups()
+	}
 }
 
 // addClaim adds a PVC that exists; nil is none.

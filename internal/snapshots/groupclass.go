@@ -9,6 +9,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -21,14 +22,11 @@ const annotationDefaultGroupClass = "groupsnapshot.storage.kubernetes.io/is-defa
 // driver whose limits they count towards. A problem says why none can be taken.
 func (c Classes) forGroup(of *subject, named *string) (class *string, limit driver, refused Problem) {
 	d, refused := driverOfGroup(of)
-	known := c.Known && !c.GroupsUnknown
 	switch {
 	case refused.Reason != "":
 		return nil, "", refused
-	case !known && named != nil:
-		return named, driver(*named), Problem{}
-	case !known:
-		return nil, "", Problem{}
+	case !c.Known || c.GroupsUnknown:
+		return named, driver(ptr.Deref(named, "")), Problem{}
 	}
 	ofDriver := c.groupClasses(func(class *groupv1.VolumeGroupSnapshotClass) bool { return d != "" && driver(class.Driver) == d })
 	if len(ofDriver) > 0 || c.count(d) > 0 {
