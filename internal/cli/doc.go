@@ -8,6 +8,7 @@
 //	root.go      the list of commands, how the program ends, errors as kubectl prints them
 //	factory.go   what every command needs: cluster, namespace, lists, the API server's clock, completion of names
 //	inventory.go what is read of a namespace, as series under a schedule with what the operator would do
+//	classes.go   the classes of snapshots, as far as the user may read them
 //	simulate.go  lets time pass over a series, and what a series grows to
 //	words.go     verdicts, policies and times in words
 //	output.go    -o json|yaml|name|wide, tables, colors, the terminal: its width, and what would control it

@@ -181,33 +181,6 @@ func (f *Factory) readOf(ctx context.Context, name string, opts ...client.ListOp
 	return s, inv, err
 }
 
-// readClasses reads the VolumeSnapshotClasses. A user of a namespace may not be allowed
-// to, which says nothing about the operator: then they are unknown.
-func (f *Factory) readClasses(ctx context.Context) (snapshots.Classes, error) {
-	list := &snapshotv1.VolumeSnapshotClassList{}
-	err := f.list(ctx, list)
-	if apierrors.IsForbidden(err) {
-		if !f.classesDenied { // its message names the user, the verb and the resource
-			f.warn("%s: assuming that the operator finds a VolumeSnapshotClass for each PVC", err)
-		}
-		f.classesDenied = true
-		return snapshots.Classes{}, nil
-	}
-	all, groups := items(list), &groupv1.VolumeGroupSnapshotClassList{}
-	unknown := false
-	if err == nil {
-		switch err = f.list(ctx, groups); {
-		case apierrors.IsForbidden(err): // also where they are not installed
-			f.groupClassesDenied, unknown, err = err, true, nil
-		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-			err = nil
-		default:
-			all = append(all, items(groups)...)
-		}
-	}
-	return snapshots.Classes{Known: err == nil, GroupsUnknown: unknown, All: all}, err
-}
-
 // readOrigin reads the ClusterSnapshotSchedule of a schedule's name, and the namespace. A
 // user of a namespace may not be allowed to: then nobody is assumed to have confirmed a
 // child, which only delays deletes.

@@ -217,23 +217,6 @@ func (p *preview) warn(v variants, driverLimit int) {
 	}
 }
 
-// leftBehind returns how many snapshots a switch to groups or back, or to groups by another label, detaches.
-func (p *preview) leftBehind(v variants) (n int) {
-	if v.present == nil {
-		return 0
-	}
-	before, after := v.present.Spec.Group, v.future.Spec.Group
-	if (before == nil) == (after == nil) && (before == nil || before.ByLabel == after.ByLabel) {
-		return 0
-	}
-	for _, c := range p.Claims {
-		if c.Before == stateSelected && c.After != stateSelected {
-			n += c.Snapshots
-		}
-	}
-	return n
-}
-
 // warnOfPlaces says what the storage has no place for.
 func (p *preview) warnOfPlaces(driverLimit int, say func(format string, args ...any)) {
 	if p.Steady.Unlimited {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"golang.org/x/sync/errgroup"
@@ -369,4 +370,21 @@ func garbage(s *v1alpha1.SnapshotSchedule, of *series, now time.Time) fates {
 		}
 	}
 	return f
+}
+
+// leftBehind returns how many snapshots a switch to groups or back, or to groups by another label, detaches.
+func (p *preview) leftBehind(v variants) (n int) {
+	if v.present == nil {
+		return 0
+	}
+	before, after := v.present.Spec.Group, v.future.Spec.Group
+	if (before == nil) == (after == nil) && ptr.Deref(before, v1alpha1.Group{}).ByLabel == ptr.Deref(after, v1alpha1.Group{}).ByLabel {
+		return 0
+	}
+	for _, c := range p.Claims {
+		if c.Before == stateSelected && c.After != stateSelected {
+			n += c.Snapshots
+		}
+	}
+	return n
 }

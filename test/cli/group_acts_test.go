@@ -26,6 +26,22 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
+// succeed does something again and again until a command that was started ends, which must succeed.
+func succeed(ended <-chan result, do func()) {
+	GinkgoHelper()
+	var r result
+	Eventually(func() bool {
+		do()
+		select {
+		case r = <-ended:
+			return true
+		default:
+			return false
+		}
+	}, "90s", "20ms").Should(BeTrue())
+	Expect(r.code).To(BeZero(), r.errOut)
+}
+
 var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOnFailure, func() {
 	var env *environment
 	var s *v1alpha1.SnapshotSchedule
@@ -113,8 +129,7 @@ var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOn
 
 		ended := env.start("rollback", "--pvc", "data,log", "--to", ago(49*time.Hour).Format(time.RFC3339), "--yes", "--timeout", "60s")
 		var lost []string
-		var r result
-		Eventually(func() bool {
+		succeed(ended, func() {
 			gone := true
 			for _, c := range claims() {
 				gone = gone && c.Name != "data" && c.Name != "log"
@@ -123,14 +138,7 @@ var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOn
 				lost = append(lost, env.preview("db").deletedNow()...)
 			}
 			drive()
-			select {
-			case r = <-ended:
-				return true
-			default:
-				return false
-			}
-		}, "90s", "20ms").Should(BeTrue())
-		Expect(r.code).To(BeZero(), r.errOut)
+		})
 
 		uids := map[string]types.UID{}
 		for _, c := range claims() {
@@ -180,17 +188,7 @@ var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOn
 		put(time.Time{}, imported[0], imported[1])
 
 		ended := env.start("rollback", "--pvc", "data", "--to", ago(49*time.Hour).Format(time.RFC3339), "--yes", "--timeout", "60s")
-		var r result
-		Eventually(func() bool {
-			drive()
-			select {
-			case r = <-ended:
-				return true
-			default:
-				return false
-			}
-		}, "90s", "20ms").Should(BeTrue())
-		Expect(r.code).To(BeZero(), r.errOut)
+		succeed(ended, drive)
 		now := get(c)
 		Expect(now.UID).NotTo(Equal(c.UID))
 		for _, v := range imported {
