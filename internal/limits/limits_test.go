@@ -173,9 +173,14 @@ func TestFlightsEnd(t *testing.T) {
 		do   func(*tester)
 		want bool // the second is woken, or may create
 	}{
-		"nothing happens":                {do: func(*tester) {}},
-		"cut":                            {do: func(g *tester) { g.cut(first) }, want: true},
-		"shown uncut":                    {do: func(g *tester) { g.show(first, 0) }},
+		"nothing happens":   {do: func(*tester) {}},
+		"cut":               {do: func(g *tester) { g.cut(first) }, want: true},
+		"shown uncut":       {do: func(g *tester) { g.show(first, 0) }},
+		"shown uncut twice": {do: func(g *tester) { g.show(first, 0); g.show(first, 0) }},
+		"shown uncut, then uploading": {do: func(g *tester) {
+			g.show(first, 0)
+			g.note(g.Seen(g.now, snapshotOf(first), Stage{Created: g.now}))
+		}, want: true},
 		"shown with its deadline passed": {do: func(g *tester) { g.show(first, 30*time.Minute) }, want: true},
 		"shown just before its deadline": {do: func(g *tester) { g.show(first, 30*time.Minute-1) }},
 		"not created":                    {do: func(g *tester) { g.note(g.Failed(g.now, ns, first)) }, want: true},
