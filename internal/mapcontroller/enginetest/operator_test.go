@@ -130,13 +130,20 @@ func (o *operator) timesPaused() int {
 	return o.pauses
 }
 
-// waitUntilIdle waits until the operator has written nothing for a while.
+// waitUntilIdle waits until the operator has written nothing, and mapped no key, for a while.
 func (o *operator) waitUntilIdle() {
 	GinkgoHelper()
+	work := func() int {
+		n := len(o.writes())
+		for _, calls := range o.mapCalls() {
+			n += calls
+		}
+		return n
+	}
 	Eventually(func() int {
-		before := len(o.writes())
+		before := work()
 		time.Sleep(300 * time.Millisecond)
-		return len(o.writes()) - before
+		return work() - before
 	}).Should(BeZero())
 }
 
