@@ -18,6 +18,7 @@
 //	coverage_contexts.go coverage of several clusters; coverage_print.go its table
 //	snapshot_many.go requests for many schedules; snapshot_wait.go what snapshot waits for
 //	confirm.go   has deleted at once what waits
+//	restore_plan.go what a restore reads and plans
 //	restoreset.go restores of a whole schedule, and the wait for restored PVCs
 //	clone.go     restore --to-namespace
 //	rollback_observe.go what a rollback reads before each step

@@ -6,6 +6,7 @@
 // how far apart they are. It is pure: times and events go in, answers and the keys to wake
 // come out. What it knows comes from the snapshots that exist, so a restart loses nothing.
 //
+//	types.go   what is said and asked of snapshots, and what is answered
 //	limits.go  all limits, and what may happen to snapshots
 //	limit.go   what counts towards the limits of one driver, and who waits
 //	bound.go   what counts towards one limit, and when that ends

@@ -36,59 +36,6 @@ func New() *Limits {
 	}
 }
 
-// Request is a key of a schedule: that of a PVC, or of a group of them.
-type Request struct {
-	Parent types.NamespacedName
-	MapKey string
-}
-
-// Wake is a key to reconcile after a time.
-type Wake struct {
-	Request Request
-	After   time.Duration
-}
-
-// Snapshot is one that exists or is about to, of a PVC or of a group: its name, its schedule, in
-// the same namespace, and the deadline until which it is cut or has failed.
-type Snapshot struct {
-	Namespace, Name, Schedule string
-	// Volumes are those that it is of. It weighs as much as there are, and at least 1.
-	Volumes []string
-	// Limit names the limit that it counts towards: the driver.
-	Limit         string
-	ReadyDeadline time.Duration
-}
-
-func (s Snapshot) id() id { return snapshotID(s.Namespace, s.Name) }
-
-func (s Snapshot) weight() int { return max(1, len(s.Volumes)) }
-
-func (s Snapshot) lifetime() time.Duration { return min(max(s.ReadyDeadline, shortest), longest) }
-
-// Sizes are how many snapshots of a driver may be in flight and pending, by their weights; zero: any number.
-type Sizes struct{ InFlight, Pending int }
-
-// Create is a snapshot that a key lacks since a time.
-type Create struct {
-	Request  Request
-	Snapshot Snapshot
-	Since    time.Time
-	Sizes    Sizes
-	// Volumes are what is known of those of Snapshot.Volumes that have limits.
-	Volumes []Volume
-}
-
-// Reason is why a snapshot has to wait.
-type Reason string
-
-// The reasons.
-const (
-	InFlight    Reason = "InFlight"
-	Pending     Reason = "Pending"
-	VolumeLimit Reason = "VolumeLimit"
-	Spacing     Reason = "Spacing"
-)
-
 // MayCreate returns why a key may not create a snapshot now; empty if it may, and then it
 // counts. Otherwise the key waits, and is woken when it is next.
 func (l *Limits) MayCreate(now time.Time, c Create) (Reason, []Wake) {
@@ -190,15 +137,6 @@ func (l *Limits) Of(parent types.NamespacedName) (names []string) {
 	return names
 }
 
-// Stage is how far a snapshot has come that is not finished.
-type Stage struct {
-	Created time.Time
-	// Uncut is set if it is uncut and is not being deleted.
-	Uncut bool
-	// Fails is when it will have failed; zero: never.
-	Fails time.Time
-}
-
 // Seen says that the cache has a snapshot that is not finished.
 func (l *Limits) Seen(now time.Time, s Snapshot, at Stage) []Wake {
 	lim := l.limit(s.Limit)
@@ -277,9 +215,6 @@ func (l *Limits) Unsure(now time.Time, namespace, name string) []Wake {
 	l.settle(now, f.limit)
 	return l.take()
 }
-
-// Count is what is known of one limit: the weight of what is in flight, and how many keys wait.
-type Count struct{ InFlight, Waiting int }
 
 // Counts returns the counts of the limits of which something is in flight or waits.
 func (l *Limits) Counts(now time.Time) map[string]Count {
