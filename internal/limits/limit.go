@@ -127,18 +127,20 @@ func (lim *limit) expire(now time.Time) {
 // passOver makes a group wait behind the others that has held up its namespace for as long: while an
 // upload of the namespace lasts, and others wait, it may have less than the group weighs.
 func (lim *limit) passOver(now time.Time) {
-	if lim.queue.groups == 0 {
-		return
-	}
-	for _, namespace := range slices.Clone(lim.queue.namespaces.order) {
-		switch w := lim.queue.firstOf(namespace); {
-		case w.weight == 1 || lim.mayHaveMore(namespace, w.weight) || lim.queue.alone(namespace):
+	var late []*waiter
+	for w := range lim.queue.firstGroups {
+		switch namespace := w.req.Parent.Namespace; {
+		case lim.mayHaveMore(namespace, w.weight) || lim.queue.alone(namespace):
 			w.passedOver = time.Time{}
 		case w.passedOver.IsZero():
 			w.passedOver = now
 		case !now.Before(w.passedOver.Add(longest)):
-			lim.queue.postpone(w, now, lim.queue.arrivals)
+			late = append(late, w)
 		}
+	}
+	slices.SortFunc(late, func(a, b *waiter) int { return a.arrival - b.arrival })
+	for _, w := range late {
+		lim.queue.postpone(w, now, lim.queue.arrivals)
 	}
 }
 
@@ -172,11 +174,8 @@ func (lim *limit) ends() (first time.Time, ok bool) {
 	if lim.queue.waiting[lim.reserved] != nil && lim.reservedUntil.Before(first) {
 		first = lim.reservedUntil
 	}
-	for _, namespace := range lim.queue.namespaces.order {
-		if lim.queue.groups == 0 {
-			break
-		}
-		if since := lim.queue.firstOf(namespace).passedOver; !since.IsZero() && since.Add(longest).Before(first) {
+	for w := range lim.queue.firstGroups {
+		if since := w.passedOver; !since.IsZero() && since.Add(longest).Before(first) {
 			first = since.Add(longest)
 		}
 	}

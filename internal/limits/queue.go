@@ -17,8 +17,8 @@ type queue struct {
 	waiting    map[Request]*waiter
 	namespaces ring[*ring[*waiters]]
 	arrivals   int
-	// groups counts the keys that weigh more than one.
-	groups int
+	// groups are the keys that weigh more than one.
+	groups map[*waiter]bool
 }
 
 // waiter is a key that waits, since its last snapshot, for room of a weight. Of equal ones the
@@ -38,7 +38,7 @@ type waiter struct {
 }
 
 func newQueue() queue {
-	return queue{waiting: map[Request]*waiter{}, namespaces: newRing[*ring[*waiters]]()}
+	return queue{waiting: map[Request]*waiter{}, namespaces: newRing[*ring[*waiters]](), groups: map[*waiter]bool{}}
 }
 
 // push adds a key that does not wait.
@@ -56,21 +56,19 @@ func (q *queue) push(req Request, since time.Time, weight int) {
 
 // weigh sets the weight of a key.
 func (q *queue) weigh(w *waiter, weight int) {
-	if w.weight > 1 {
-		q.groups--
-	}
-	if weight > 1 {
-		q.groups++
-	}
 	w.weight = weight
+	if weight > 1 {
+		q.groups[w] = true
+	} else {
+		delete(q.groups, w)
+		w.passedOver = time.Time{}
+	}
 }
 
 // leave removes a key that waits.
 func (q *queue) leave(req Request) {
 	w := q.waiting[req]
-	if w.weight > 1 { // who takes it still asks what it weighs
-		q.groups--
-	}
+	delete(q.groups, w)
 	delete(q.waiting, req)
 	schedules := q.namespaces.members[req.Parent.Namespace]
 	keys := schedules.members[req.Parent.Name]
@@ -141,6 +139,15 @@ func (q *queue) last(w *waiter) {
 func (q *queue) firstOf(namespace string) *waiter {
 	schedules := q.namespaces.members[namespace]
 	return (*schedules.members[schedules.order[0]])[0]
+}
+
+// firstGroups yields the groups that are the next keys of their namespaces.
+func (q *queue) firstGroups(yield func(*waiter) bool) {
+	for w := range q.groups {
+		if q.firstOf(w.req.Parent.Namespace) == w && !yield(w) {
+			return
+		}
+	}
 }
 
 // alone returns whether no other key of a namespace waits.
