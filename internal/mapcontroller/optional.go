@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -30,17 +31,26 @@ func (s *starter) awaitOptional(ctx context.Context, keys ctrl.TypedController[R
 	if !installed.AwaitLists(ctx, s.controller.guard.Live, s.controller.kinds.Optional, o.Namespaces, o.KindsInterval, s.log) {
 		return
 	}
-	if err := s.watchOptional(ctx, keys.Watch); err != nil {
+	if err := s.controller.WatchOptional(ctx, s.mgr.GetCache(), s.newCache, keys.Watch); err != nil {
 		s.log.Error(err, "Failed to watch optional kinds")
 		return
 	}
 	s.controller.kindsBack()
 }
 
-// watchOptional fills the cache with the optional kinds and with the children of outputs,
-// and watches them.
-func (s *starter) watchOptional(ctx context.Context, watch func(source.TypedSource[Request]) error) error {
-	c := s.controller
+// newCache returns another cache with the manager's client.
+func (s *starter) newCache(o cache.Options) (cache.Cache, error) {
+	o.HTTPClient, o.Scheme, o.Mapper = s.mgr.GetHTTPClient(), s.mgr.GetScheme(), s.mgr.GetRESTMapper()
+	return cache.New(s.mgr.GetConfig(), o)
+}
+
+// WatchOptional fills the cache with the optional kinds, and one that it makes with the children
+// of outputs, and watches them. That is another one, because the cache may hold other objects of
+// the same kind.
+func (c *Controller) WatchOptional(
+	ctx context.Context, informers cache.Cache, newCache func(cache.Options) (cache.Cache, error),
+	watch func(source.TypedSource[Request]) error,
+) error {
 	var synced []toolscache.InformerSynced
 	add := func(from cache.Cache, kind client.Object, indexers toolscache.Indexers, events EventHandler) error {
 		informer, err := from.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
@@ -53,18 +63,19 @@ func (s *starter) watchOptional(ctx context.Context, watch func(source.TypedSour
 	var err error
 	for i, related := range c.spec.RelatedKinds {
 		if related.Optional {
-			err = errors.Join(err, add(s.mgr.GetCache(), related.Object, nil, c.RelatedEvents(i)))
+			err = errors.Join(err, add(informers, related.Object, nil, c.RelatedEvents(i)))
 		}
 	}
 	for i, out := range c.spec.Outputs {
 		if out.Optional {
-			err = errors.Join(err, add(s.mgr.GetCache(), out.Object, c.OutputIndexers(i), c.OutputEvents(i)))
+			err = errors.Join(err, add(informers, out.Object, c.OutputIndexers(i), c.OutputEvents(i)))
 		}
 		if out.Children == nil || err != nil {
 			continue
 		}
-		children, invalid := s.childCache(out.Children)
-		if err = invalid; err == nil {
+		options, invalid := c.childOptions(out.Children)
+		children, failed := newCache(options)
+		if err = errors.Join(invalid, failed); err == nil {
 			go func() { _ = children.Start(ctx) }()
 			err = add(children, out.Children.Object, c.lookup.ChildIndexers(i), c.ChildEvents(i))
 		}
@@ -75,20 +86,17 @@ func (s *starter) watchOptional(ctx context.Context, watch func(source.TypedSour
 	return err
 }
 
-// childCache returns a cache of the children of a kind. It is another than the manager's,
-// which may hold other objects of the same kind.
-func (s *starter) childCache(kind *plan.Children) (cache.Cache, error) {
+// childOptions are those of a cache of the children of a kind.
+func (c *Controller) childOptions(kind *plan.Children) (o cache.Options, err error) {
 	exists, err := labels.Parse(kind.Label)
-	if err != nil {
-		return nil, err
-	}
 	only := map[string]cache.Config{}
-	for _, namespace := range s.controller.options.Namespaces {
-		only[namespace] = cache.Config{}
+	for _, namespace := range c.options.Namespaces {
+		if namespace != metav1.NamespaceAll {
+			only[namespace] = cache.Config{}
+		}
 	}
-	return cache.New(s.mgr.GetConfig(), cache.Options{
-		HTTPClient: s.mgr.GetHTTPClient(), Scheme: s.mgr.GetScheme(), Mapper: s.mgr.GetRESTMapper(),
-		NewInformer: s.controller.lookup.ChildStores.NewInformer, DefaultNamespaces: only,
+	return cache.Options{
+		NewInformer: c.lookup.ChildStores.NewInformer, DefaultNamespaces: only,
 		ByObject: map[client.Object]cache.ByObject{kind.Object: {Label: exists, Transform: kind.Strip}},
-	})
+	}, err
 }

@@ -247,7 +247,7 @@ func (s *starter) watchKinds(ctx context.Context, b *builder.TypedBuilder[Reques
 		}
 	}
 	if optional = s.listsOptional(ctx); optional {
-		err = errors.Join(err, s.watchOptional(ctx, func(src source.TypedSource[Request]) error {
+		err = errors.Join(err, s.controller.WatchOptional(ctx, s.mgr.GetCache(), s.newCache, func(src source.TypedSource[Request]) error {
 			b.WatchesRawSource(src)
 			return nil
 		}))

@@ -225,6 +225,22 @@ func TestMapGroup(t *testing.T) {
 	}
 }
 
+// Contract: GRP-3.
+func TestTimeAloneSeeksMembersForADay(t *testing.T) {
+	for age, want := range map[time.Duration]time.Duration{
+		10 * time.Second: 5 * time.Second, 23 * time.Hour: time.Hour, 24 * time.Hour: 0, 90 * 24 * time.Hour: 0,
+	} {
+		tc := groupCase{schedule: every("6h").suspended().grouped(), groups: []groupBuilder{group(age, "a b", "a")}}
+		d := tc.decide(t)
+		if len(d.Seek) != 1 {
+			t.Errorf("%s: an event has it look for %v", age, namesOf(d.Seek))
+		}
+		if got := d.Next; want == 0 && !got.IsZero() || want > 0 && !got.Equal(noon.Add(want)) {
+			t.Errorf("%s: next at %s, want in %s", age, got, want)
+		}
+	}
+}
+
 func (s scheduleBuilder) groupClass(name string) scheduleBuilder {
 	s = s.grouped()
 	s.Spec.Group.VolumeGroupSnapshotClassName = &name

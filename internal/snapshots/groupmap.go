@@ -19,10 +19,11 @@ import (
 )
 
 // The members of a group snapshot are looked for again after half of the time since it was
-// cut, within these bounds.
+// cut, within these bounds, for a day: a driver that left a PVC out makes no member of it later.
 const (
 	seekSoonest = time.Second
 	seekLatest  = time.Hour
+	seekFor     = 24 * time.Hour
 )
 
 // memberPatience is how long the members of a group snapshot that is cut may be missing:
@@ -108,8 +109,9 @@ func (p *program) decideGroup(
 			continue
 		}
 		d.Seek = append(d.Seek, v)
-		since := seen.Now.Sub(s.AgeBase(seen.Now))
-		d.Next = earliest(d.Next, seen.Now.Add(min(max(since/2, seekSoonest), seekLatest)))
+		if since := seen.Now.Sub(s.AgeBase(seen.Now)); since < seekFor {
+			d.Next = earliest(d.Next, seen.Now.Add(min(max(since/2, seekSoonest), seekLatest)))
+		}
 	}
 	return decided, d, n
 }

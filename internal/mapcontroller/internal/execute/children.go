@@ -51,10 +51,12 @@ func (r *run) label(ctx context.Context, output client.Object) (err error) {
 }
 
 // The children of an output are looked for again after half of the time since they were first
-// looked for, within these bounds: nobody may ever make them, and each event of its key asks.
+// looked for, within these bounds, for a day: nobody may ever make them, and each pass over its
+// key asks.
 const (
 	seekSoonest = time.Second
 	seekLatest  = time.Hour
+	seekFor     = 24 * time.Hour
 )
 
 // sought is when the children of outputs were looked for first and last, by the outputs' UIDs.
@@ -77,7 +79,7 @@ func (s *sought) due(output types.UID, now time.Time) bool {
 	switch {
 	case !known || now.Before(before.last): // the clock was set back
 		before.first = now
-	case now.Before(before.next()):
+	case now.Before(before.next()), before.last.Sub(before.first) >= seekFor:
 		return false
 	}
 	if s.at == nil {

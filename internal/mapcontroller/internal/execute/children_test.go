@@ -206,6 +206,9 @@ func TestChildrenAreSoughtEverMoreRarely(t *testing.T) {
 	if n := searches(time.Minute, 24*time.Hour); n < 24 || n > 50 {
 		t.Errorf("%d searches in the rest of the day", n)
 	}
+	if n := searches(24*time.Hour, 72*time.Hour); n > 1 {
+		t.Errorf("%d searches in the two days after", n)
+	}
 	for i := range 2000 {
 		s.due(types.UID(fmt.Sprint(i)), fixture.Now.Add(time.Duration(i)*time.Minute))
 	}
