@@ -8,6 +8,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -60,10 +61,18 @@ func (d *driver) observe(c kube.Change) {
 	deleting := c.Before != nil && c.Before.GetDeletionTimestamp() == nil && c.After.GetDeletionTimestamp() != nil
 	switch o := c.After.(type) {
 	case *snapshotv1.VolumeSnapshot:
-		if c.Before == nil {
+		switch {
+		case slices.Contains(o.Finalizers, finalizerInGroup): // it comes and goes with its group
+		case c.Before == nil:
 			later(d, time.Second, 20*time.Second, o, d.take)
-		} else if deleting {
+		case deleting:
 			later(d, time.Second, time.Minute, o, d.remove)
+		}
+	case *groupv1.VolumeGroupSnapshot:
+		if c.Before == nil {
+			later(d, time.Second, 20*time.Second, o, d.takeGroup)
+		} else if deleting {
+			later(d, time.Second, time.Minute, o, d.removeGroup)
 		}
 	case *corev1.PersistentVolumeClaim:
 		if deleting {
@@ -183,9 +192,10 @@ func (d *driver) lose(s *snapshotv1.VolumeSnapshot) {
 func (d *driver) recover() {
 	clear(d.modes)
 	d.recovered = true
+	d.recoverGroups()
 	for _, s := range d.snapshots() {
 		switch {
-		case s.DeletionTimestamp != nil:
+		case s.DeletionTimestamp != nil, slices.Contains(s.Finalizers, finalizerInGroup):
 		case s.Spec.Source.VolumeSnapshotContentName != nil:
 			d.bind(s)
 		case s.Status != nil && s.Status.CreationTime != nil && s.Status.ReadyToUse != nil && !*s.Status.ReadyToUse:
@@ -239,7 +249,7 @@ func problem(text string) *snapshotv1.VolumeSnapshotError {
 // collect is the garbage collector: some time after a change it does its work for the object, for schedules, which may wait for it, and
 // after a removal for all that may have belonged to it.
 func (d *driver) collect(c kube.Change) {
-	candidates := d.objects()
+	candidates := append(d.objects(), d.server.List(kube.Groups)...)
 	if c.After != nil {
 		candidates = append(d.server.List(kube.Schedules), c.After)
 	}

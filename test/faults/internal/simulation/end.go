@@ -55,10 +55,16 @@ func (u *users) goIdle() {
 	for _, s := range u.snapshots() {
 		u.hold(s)
 	}
+	for _, g := range u.groups() {
+		u.annotate(kube.Groups, g.Name, v1alpha1.AnnotationHold, "")
+	}
 }
 
 // judgeEnd judges the state after days without faults by the contract (L1): there is no run without faults to compare with.
 func (w *world) judgeEnd() (found []string) {
+	if w.takesGroups {
+		return w.judgeGroups()
+	}
 	fail := func(format string, args ...any) {
 		found = append(found, "L1: at the end "+fmt.Sprintf(format, args...))
 	}
@@ -83,6 +89,14 @@ func (w *world) judgeEnd() (found []string) {
 		}
 	}
 	return found
+}
+
+// statusErrors returns where the status of schedules contradicts what there is.
+func (w *world) statusErrors() []string {
+	if w.takesGroups {
+		return w.groupStatusErrors()
+	}
+	return judge.StatusErrors(w.state(), time.Now())
 }
 
 // judgeSchedule judges what the judge of the counts and times in its status does not.

@@ -28,6 +28,9 @@ type faults struct {
 	crashes, refusals, lost, delays int
 }
 
+// theNamespace is what the API server says of the namespace of all objects, which stays.
+var theNamespace = &metav1.PartialObjectMetadata{TypeMeta: kube.PartialMeta, ObjectMeta: metav1.ObjectMeta{Name: kube.Namespace}}
+
 // RoundTrip implements http.RoundTripper: the network of one operator. What the API server has received before the operator ends, it does.
 func (o *operator) RoundTrip(r *http.Request) (*http.Response, error) {
 	q, err := kube.ParseRequest(r)
@@ -35,6 +38,9 @@ func (o *operator) RoundTrip(r *http.Request) (*http.Response, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.sent++
+		if q.Resource == "namespaces" {
+			return o.respond(r, theNamespace, nil), nil
+		}
 		return o.respond(r, nil, err), nil
 	}
 	if err != nil {
@@ -141,10 +147,10 @@ func (o *operator) serve(q kube.Request) (answer any, err error) {
 		}
 	}
 	o.writing = o
-	answered := o.judge.Write(context.Background(), a)
+	answered := o.judgeWrite(q, a)
 	answer, err = o.server.Serve(q)
 	answered(httpapi.CodeOf(err))
-	if err == nil && q.Kind == kube.Snapshots {
+	if err == nil && (q.Kind == kube.Snapshots || q.Kind == kube.Groups) {
 		switch q.Verb {
 		case "create":
 			o.created++
@@ -180,7 +186,7 @@ func (o *operator) late() (since time.Time, is bool) {
 	if time.Since(o.caughtUp) < lateFor {
 		return o.lateSince, true
 	}
-	from := min(o.shown[kube.Schedules], o.shown[kube.Claims], o.shown[kube.Snapshots])
+	from := min(o.shown[kube.Schedules], o.shown[kube.Claims], o.shown[kube.Snapshots], o.shown[kube.Groups])
 	for at, c := range o.log[from:] {
 		if from+at >= o.shown[c.Kind] && time.Since(c.At) > lateAfter {
 			return c.At.Add(-time.Minute), true

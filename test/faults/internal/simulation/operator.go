@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -145,6 +144,11 @@ func (o *operator) run(ctx context.Context) error {
 	must(keys.Watch(source.TypedKind[client.Object](informers, &corev1.PersistentVolumeClaim{}, engine.InputEvents(0))))
 	must(keys.Watch(source.TypedKind[client.Object](informers, &snapshotv1.VolumeSnapshot{}, engine.OutputEvents(0))))
 	must(keys.Watch(source.TypedKind[client.Object](informers, &snapshotv1.VolumeSnapshotClass{}, engine.RelatedEvents(0))))
+	newCache := func(other cache.Options) (cache.Cache, error) {
+		other.HTTPClient, other.Scheme, other.Mapper = httpClient, cluster.Scheme, mapper
+		return cache.New(config, other)
+	}
+	must(engine.WatchOptional(ctx, informers, newCache, keys.Watch))
 	return keys.Start(ctx)
 }
 
@@ -166,15 +170,14 @@ func newController[R comparable](
 // newMapper returns a mapper that need not ask.
 func newMapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	for k := range kube.Kinds {
-		m.Add(k.GroupVersionKind(), map[bool]meta.RESTScope{false: meta.RESTScopeNamespace, true: meta.RESTScopeRoot}[k == kube.Classes])
+		m.Add(k.GroupVersionKind(), map[bool]meta.RESTScope{false: meta.RESTScopeNamespace, true: meta.RESTScopeRoot}[k.IsClass()])
 	}
-	m.Add(groupv1.SchemeGroupVersion.WithKind("VolumeGroupSnapshot"), meta.RESTScopeNamespace) // which is not installed
-	m.Add(groupv1.SchemeGroupVersion.WithKind("VolumeGroupSnapshotClass"), meta.RESTScopeRoot)
 	return m
 }
 
-// allInstalled is a discovery client to which all kinds are installed, except ClusterSnapshotSchedules and groups.
+// allInstalled is a discovery client to which all kinds are installed, except ClusterSnapshotSchedules.
 type allInstalled struct {
 	discovery.ServerResourcesInterface // nil: the engine asks for one group and version at a time
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -17,8 +18,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"pgregory.net/rapid"
 	ctrl "sigs.k8s.io/controller-runtime"
-
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 )
 
 // The same seed every time; rapid.checks simulations of about rapid.steps actions each.
@@ -55,9 +54,14 @@ var seed = rapid.Custom(func(t *rapid.T) (n uint64) {
 
 func dice(t *rapid.T, what string) *rand.Rand { return rand.New(rand.NewPCG(seed.Draw(t, what), 1)) }
 
-func TestSimulations(t *testing.T) {
+func TestSimulations(t *testing.T) { simulateMany(t, false) }
+
+// Contract: GRP-3, GRP-9, GRP-10.
+func TestSimulationsOfGroups(t *testing.T) { simulateMany(t, true) }
+
+func simulateMany(t *testing.T, takesGroups bool) {
 	var happened counts
-	rapid.Check(t, func(rt *rapid.T) { inBubble(t, func() { simulate(t, rt, &happened) }) })
+	rapid.Check(t, func(rt *rapid.T) { inBubble(t, func() { simulate(t, rt, takesGroups, &happened) }) })
 	t.Logf("%+v", happened)
 	// Where too little happens, nothing is tested. One simulation alone may be short.
 	checks, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String())
@@ -80,10 +84,10 @@ func inBubble(t *testing.T, do func()) {
 	}
 }
 
-func simulate(tb *testing.T, t *rapid.T, happened *counts) {
+func simulate(tb *testing.T, t *rapid.T, takesGroups bool, happened *counts) {
 	r := dice(t, "cluster")
 	w := newWorld(start, r.Uint64(), pick(r, 5*time.Second, time.Minute, 10*time.Minute))
-	w.counts = happened
+	w.counts, w.takesGroups = happened, takesGroups
 	defer w.end()
 	var u *users
 	w.locked(func() {
@@ -91,7 +95,7 @@ func simulate(tb *testing.T, t *rapid.T, happened *counts) {
 		w.start()
 	})
 	check := func(found []string) {
-		for _, f := range append(w.judge.Found(), found...) {
+		for _, f := range slices.Concat(w.judge.Found(), w.wrong, found) {
 			f = time.Now().UTC().Format(time.DateTime) + ": " + f
 			tb.Log(f) // also if the same actions do not repeat it
 			t.Error(f)
@@ -121,7 +125,7 @@ func simulate(tb *testing.T, t *rapid.T, happened *counts) {
 	check(found)
 	w.locked(u.goIdle)
 	time.Sleep(3 * day) // condition Protected changes at the second slot that was not taken
-	w.locked(func() { found = judge.StatusErrors(w.state(), time.Now()) })
+	w.locked(func() { found = w.statusErrors() })
 	check(found)
 	sent, changes := w.sent, len(w.log)
 	time.Sleep(day)

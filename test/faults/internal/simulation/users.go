@@ -22,12 +22,17 @@ type users struct {
 	*world
 	r                         *rand.Rand
 	claimNames, scheduleNames []string
+	actions                   []action
+	parts                     []specPart
 	quiet                     bool
 }
 
 // newUsers creates some PVCs and schedules.
 func newUsers(w *world, r *rand.Rand) *users {
-	u := &users{world: w, r: r}
+	u := &users{world: w, r: r, actions: slices.Concat(actions, singleActions), parts: specParts}
+	if w.takesGroups {
+		u.actions, u.parts = slices.Concat(actions, groupActions), groupParts
+	}
 	for i := range 1 + r.IntN(3) {
 		u.claimNames = append(u.claimNames, fmt.Sprintf("data-%d", i))
 	}
@@ -39,12 +44,15 @@ func newUsers(w *world, r *rand.Rand) *users {
 	return u
 }
 
-// actions are drawn by weight.
-var actions = []struct {
+// action is drawn by its weight.
+type action struct {
 	weight int
 	name   string
 	do     func(*users)
-}{
+}
+
+// actions are those of all users.
+var actions = []action{
 	{12, "break a driver", func(u *users) { u.driver.modes[u.anyClaim()] = mode(u.r.IntN(int(modes))) }},
 	{5, "repair a driver", func(u *users) { delete(u.driver.modes, u.anyClaim()) }},
 	{5, "repair all drivers", func(u *users) { clear(u.driver.modes) }},
@@ -66,10 +74,6 @@ var actions = []struct {
 	{6, "hold a snapshot", onSnapshot((*users).hold)},
 	{4, "remove holds", (*users).removeHolds},
 	{4, "release a snapshot", onSnapshot((*users).release)},
-	{4, "restore a snapshot object", onSnapshot((*users).recreateSnapshot)},
-	{4, "import a snapshot", onSnapshot((*users).importSnapshot)},
-	{2, "copy a snapshot under another controller", onSnapshot((*users).copyForeign)},
-	{8, "request a snapshot", (*users).requestNow},
 	{16, "edit a schedule", (*users).editSchedule},
 	{3, "break a spec", (*users).breakSpec},
 	{4, "suspend a schedule", (*users).suspend},
@@ -79,6 +83,14 @@ var actions = []struct {
 	{3, "delete a schedule unseen", (*users).deleteScheduleUnseen},
 	{3, "edit a schedule unseen", func(u *users) { u.freeze(kube.Schedules, u.hours()); u.editSchedule() }},
 	{2, "break a spec unseen", func(u *users) { u.freeze(kube.Schedules, u.hours()); u.breakSpec() }},
+}
+
+// singleActions are those of users whose schedules take single snapshots.
+var singleActions = []action{
+	{4, "restore a snapshot object", onSnapshot((*users).recreateSnapshot)},
+	{4, "import a snapshot", onSnapshot((*users).importSnapshot)},
+	{2, "copy a snapshot under another controller", onSnapshot((*users).copyForeign)},
+	{8, "request a snapshot", (*users).requestNow},
 	{5, "delete snapshots unseen", func(u *users) { u.freeze(kube.Snapshots, u.hours()); u.deleteNewest(u.anyClaim()) }},
 	{5, "delete snapshots that stay", (*users).deleteStuck},
 }
@@ -86,11 +98,11 @@ var actions = []struct {
 // act takes one action.
 func (u *users) act() (name string) {
 	total := 0
-	for _, a := range actions {
+	for _, a := range u.actions {
 		total += a.weight
 	}
 	draw := u.r.IntN(total)
-	for _, a := range actions {
+	for _, a := range u.actions {
 		if draw -= a.weight; draw < 0 {
 			u.locked(func() { a.do(u) })
 			return a.name
@@ -187,7 +199,7 @@ func (u *users) createSchedule(name string) {
 		return
 	}
 	spec := v1alpha1.SnapshotScheduleSpec{}
-	for _, draw := range specParts {
+	for _, draw := range u.parts {
 		draw(u.r, &spec)
 	}
 	u.create(&v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
@@ -199,7 +211,7 @@ func (w *world) editSpec(name string, change func(*v1alpha1.SnapshotScheduleSpec
 
 // editSchedule draws one part of a spec again, and repairs an invalid spec.
 func (u *users) editSchedule() {
-	draw := pick(u.r, specParts...)
+	draw := pick(u.r, u.parts...)
 	u.editSpec(u.anySchedule(), func(spec *v1alpha1.SnapshotScheduleSpec) {
 		draw(u.r, spec)
 		repairSpec(u.r, spec)
@@ -265,44 +277,61 @@ func (u *users) deleteScheduleUnseen() {
 	}
 }
 
-// specParts draw the parts of a spec, each on its own, so that an edit can draw a single one.
-var specParts = []func(*rand.Rand, *v1alpha1.SnapshotScheduleSpec){
-	drawTimes, drawSelector, drawTTL,
-	func(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
-		spec.Retention.Keep = pick(r,
-			v1alpha1.Keep{}, v1alpha1.Keep{}, v1alpha1.Keep{Last: 3}, v1alpha1.Keep{Daily: 4},
-			v1alpha1.Keep{Hourly: 6, Daily: 3, Weekly: 2}, v1alpha1.Keep{Last: 1, Monthly: 2}, v1alpha1.Keep{Weekly: 3, Yearly: 1},
-		)
-	},
-	func(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
-		spec.Retention.MaxCount = nil
-		if spec.SnapshotTTL == "" || oneIn(r, 3) {
-			spec.Retention.MaxCount = new(pick(r, int32(1), 3, 8, 20))
-		}
-	},
-	func(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
-		spec.Retention.MinReady = new(pick(r, int32(0), 1, 1, 2, 4))
-	},
-	func(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
-		spec.Retention.Detached = v1alpha1.DetachedRetention{
-			SnapshotTTL: pick[v1alpha1.Duration](r, "", "", "1d", "5d"), MinReady: pick(r, int32(0), 0, 1, 2),
-		}
-	},
-	func(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
-		spec.ReadyDeadline = pick[v1alpha1.Duration](r, "1h", "1h", "10m", "4h")
-		spec.StartingDeadline = pick[v1alpha1.Duration](r, "", "", "", "2h")
-	},
-	func(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
-		spec.DeletionPolicy = pick(r, v1alpha1.DeletionDelete, v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan)
-	},
+// specPart draws a part of a spec, on its own, so that an edit can draw a single one.
+type specPart func(*rand.Rand, *v1alpha1.SnapshotScheduleSpec)
+
+var (
+	sharedParts = []specPart{drawTTL, drawKeep, drawMaxCount, drawMinReady, drawDetached, drawDeadlines, drawPolicy}
+	specParts   = append([]specPart{drawTimes, drawSelector}, sharedParts...)
+	groupParts  = append([]specPart{drawGroup, drawTimes}, sharedParts...)
+)
+
+func drawKeep(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+	spec.Retention.Keep = pick(r,
+		v1alpha1.Keep{}, v1alpha1.Keep{}, v1alpha1.Keep{Last: 3}, v1alpha1.Keep{Daily: 4},
+		v1alpha1.Keep{Hourly: 6, Daily: 3, Weekly: 2}, v1alpha1.Keep{Last: 1, Monthly: 2}, v1alpha1.Keep{Weekly: 3, Yearly: 1},
+	)
+}
+
+func drawMaxCount(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+	spec.Retention.MaxCount = nil
+	if spec.SnapshotTTL == "" || oneIn(r, 3) {
+		spec.Retention.MaxCount = new(pick(r, int32(1), 3, 8, 20))
+	}
+}
+
+func drawMinReady(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+	spec.Retention.MinReady = new(pick(r, int32(0), 1, 1, 2, 4))
+}
+
+func drawDetached(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+	spec.Retention.Detached = v1alpha1.DetachedRetention{
+		SnapshotTTL: pick[v1alpha1.Duration](r, "", "", "1d", "5d"), MinReady: pick(r, int32(0), 0, 1, 2),
+	}
+}
+
+func drawDeadlines(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+	spec.ReadyDeadline = pick[v1alpha1.Duration](r, "1h", "1h", "10m", "4h")
+	spec.StartingDeadline = pick[v1alpha1.Duration](r, "", "", "", "2h")
+}
+
+func drawPolicy(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+	spec.DeletionPolicy = pick(r, v1alpha1.DeletionDelete, v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan)
+}
+
+// drawGroup has the schedule take group snapshots. Their slots are those of a cron line, which are the same for each PVC.
+func drawGroup(_ *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+	spec.Group, spec.Selector.MatchLabels = &v1alpha1.Group{}, map[string]v1alpha1.LabelValue{appLabel: "a"}
 }
 
 func drawTimes(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
 	spec.SnapshotInterval, spec.Schedule, spec.TimeZone, spec.Jitter = "", "", "", ""
-	if oneIn(r, 3) {
+	if spec.Group != nil || oneIn(r, 3) {
 		spec.Schedule = pick[v1alpha1.CronLine](r, "30 2 * * *", "0 */6 * * *", "15 8,20 * * *", "@daily", "5 1 * * *")
 		spec.TimeZone = pick(r, "", "Europe/Oslo", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata")
-		spec.Jitter = pick[v1alpha1.Duration](r, "", "", "10m")
+		if spec.Group == nil {
+			spec.Jitter = pick[v1alpha1.Duration](r, "", "", "10m")
+		}
 		return
 	}
 	spec.SnapshotInterval = pick[v1alpha1.Duration](r, "3h", "6h", "8h", "12h", "1d", "1d", "1d6h")

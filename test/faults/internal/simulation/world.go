@@ -23,6 +23,8 @@
 //	link.go               the network of an operator, its faults, what it is shown and when, and the judging of writes
 //	operator.go           operators: start, crash, start again
 //	driver.go             snapshot drivers, the garbage collector
+//	groups.go             group snapshots: what the snapshot controller and users do with them
+//	groupjudge.go         the judging of their writes and of the end
 //	users.go, objects.go  what users do
 //	end.go                what must be at the end
 //
@@ -67,12 +69,18 @@ type world struct {
 
 	driver driver
 
+	// takesGroups is whether schedules take group snapshots, instead of single ones.
+	takesGroups    bool
 	statusInterval time.Duration
 	operators      []*operator
 	running        sync.WaitGroup
 	// clockOff and dateOff are by how much the clock of operators, and the Date of answers, are wrong.
 	clockOff, dateOff time.Duration
 	ended             bool
+	// asParts is set while the delete of a group snapshot is judged.
+	asParts bool
+	// wrong is what the judge of writes of group snapshots found.
+	wrong []string
 	*counts
 }
 
@@ -90,7 +98,12 @@ func newWorld(start time.Time, seed uint64, statusInterval time.Duration) *world
 		return types.UID(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x",
 			uids.Uint32(), uids.Uint32()&0xffff, uids.Uint32()&0xfff, uids.Uint32()&0xfff, uids.Uint64()&0xffffffffffff))
 	}}
-	w.judge = judge.NewAtWrite(func(context.Context) ([]client.Object, error) { return w.objects(), nil }, kube.Namespace, w.clocksDiffer)
+	w.judge = judge.NewAtWrite(func(context.Context) ([]client.Object, error) {
+		if w.asParts {
+			return w.judged(), nil
+		}
+		return w.objects(), nil
+	}, kube.Namespace, w.clocksDiffer)
 	w.judge.Moments = w.moments
 	return w
 }
@@ -139,13 +152,16 @@ func (w *world) moments(since time.Time) (all []judge.Moment) {
 	if late, isLate := w.writing.late(); isLate {
 		shown = late
 	}
-	schedules, claims := w.states(kube.Schedules, since), w.states(kube.Claims, shown)
+	schedules, claims, groups := w.states(kube.Schedules, since), w.states(kube.Claims, shown), w.states(kube.Groups, shown)
 	for _, snapshots := range w.states(kube.Snapshots, shown) {
 		for _, c := range claims {
-			for _, s := range schedules {
-				all = append(all, judge.Moment{
-					From: since.Add(w.clockOff), Until: time.Now().Add(w.clockOff), Objects: slices.Concat(snapshots, c, s),
-				})
+			for _, g := range groups {
+				parts := partsOf(g, snapshots, c)
+				for _, s := range schedules {
+					all = append(all, judge.Moment{
+						From: since.Add(w.clockOff), Until: time.Now().Add(w.clockOff), Objects: slices.Concat(snapshots, parts, c, s),
+					})
+				}
 			}
 		}
 	}
@@ -175,6 +191,12 @@ func (w *world) states(k kube.Kind, since time.Time) (all [][]client.Object) {
 // objects returns all schedules, PVCs and snapshots.
 func (w *world) objects() []client.Object {
 	return slices.Concat(w.server.List(kube.Schedules), w.server.List(kube.Claims), w.server.List(kube.Snapshots))
+}
+
+// judged returns what the judge knows: all objects and, for group snapshots, those that they stand for.
+func (w *world) judged() []client.Object {
+	snapshots, claims := w.server.List(kube.Snapshots), w.server.List(kube.Claims)
+	return append(w.objects(), partsOf(w.server.List(kube.Groups), snapshots, claims)...)
 }
 
 func (w *world) state() *judge.State { return judge.StateOf(w.objects()) }

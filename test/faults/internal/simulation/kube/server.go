@@ -19,6 +19,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -117,6 +118,10 @@ const (
 	Snapshots
 	// Classes are VolumeSnapshotClasses, of which nobody creates any.
 	Classes
+	// Groups are VolumeGroupSnapshots: a custom resource with a status subresource.
+	Groups
+	// GroupClasses are VolumeGroupSnapshotClasses, of which nobody creates any.
+	GroupClasses
 	// Kinds is how many there are.
 	Kinds
 )
@@ -126,14 +131,19 @@ var gvks = [Kinds]schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
 	snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"),
 	snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshotClass"),
+	groupv1.SchemeGroupVersion.WithKind("VolumeGroupSnapshot"),
+	groupv1.SchemeGroupVersion.WithKind("VolumeGroupSnapshotClass"),
 }
+
+// IsClass returns whether the kind is one of classes, which have no namespace.
+func (k Kind) IsClass() bool { return k == Classes || k == GroupClasses }
 
 // GroupVersionKind is what objects of the kind say of themselves.
 func (k Kind) GroupVersionKind() schema.GroupVersionKind { return gvks[k] }
 
 // Resource is the kind's resource, as in requests and RBAC.
 func (k Kind) Resource() schema.GroupResource {
-	plural := map[bool]string{false: "s", true: "es"}[k == Classes]
+	plural := map[bool]string{false: "s", true: "es"}[k.IsClass()]
 	return schema.GroupResource{Group: gvks[k].Group, Resource: strings.ToLower(gvks[k].Kind) + plural}
 }
 
@@ -210,7 +220,8 @@ func (s *Server) Serve(q Request) (answer any, err error) {
 	return nil, apierrors.NewMethodNotSupported(q.Kind.Resource(), q.Verb)
 }
 
-var partialMeta = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: metav1.SchemeGroupVersion.String()}
+// PartialMeta is the kind of an object without spec and status.
+var PartialMeta = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: metav1.SchemeGroupVersion.String()}
 
 // present returns an object as it is written to the client.
 func (q Request) present(o client.Object, err error) (runtime.Object, error) {
@@ -218,7 +229,7 @@ func (q Request) present(o client.Object, err error) (runtime.Object, error) {
 		return o, err
 	}
 	partial := meta.AsPartialObjectMetadata(o)
-	partial.TypeMeta = partialMeta
+	partial.TypeMeta = PartialMeta
 	return partial, nil
 }
 
@@ -227,7 +238,7 @@ func (q Request) List(objects []client.Object, revision int64) *metav1.List {
 	list := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: strconv.FormatInt(revision, 10)}}
 	list.APIVersion, list.Kind = gvks[q.Kind].ToAPIVersionAndKind()
 	if q.Metadata {
-		list.TypeMeta = partialMeta
+		list.TypeMeta = PartialMeta
 	}
 	list.Kind += "List"
 	for _, o := range objects {

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -54,11 +55,12 @@ func (s *Server) Create(o client.Object) (client.Object, error) {
 
 // What new objects have, whatever their creator set.
 var (
-	firstGeneration = [Kinds]int64{Schedules: 1, Snapshots: 1}
+	firstGeneration = [Kinds]int64{Schedules: 1, Snapshots: 1, Groups: 1}
 	firstStatus     = [Kinds]client.Object{
 		Schedules: &v1alpha1.SnapshotSchedule{Status: v1alpha1.SnapshotScheduleStatus{ObservedGeneration: -1}},
 		Claims:    &corev1.PersistentVolumeClaim{Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}},
 		Snapshots: &snapshotv1.VolumeSnapshot{},
+		Groups:    &groupv1.VolumeGroupSnapshot{},
 	}
 )
 
@@ -133,6 +135,8 @@ func copyStatus(from, to client.Object) {
 		to.Status = from.(*v1alpha1.SnapshotSchedule).Status
 	case *snapshotv1.VolumeSnapshot:
 		to.Status = from.(*snapshotv1.VolumeSnapshot).Status
+	case *groupv1.VolumeGroupSnapshot:
+		to.Status = from.(*groupv1.VolumeGroupSnapshot).Status
 	case *corev1.PersistentVolumeClaim:
 		to.Status = from.(*corev1.PersistentVolumeClaim).Status
 	}
@@ -206,7 +210,7 @@ func isCollectors(finalizer string) bool {
 	return finalizer == metav1.FinalizerOrphanDependents || finalizer == metav1.FinalizerDeleteDependents
 }
 
-// IsGarbage returns whether the garbage collector has something to do with an object: an owner of a snapshot is absent, or a schedule
+// IsGarbage returns whether the garbage collector has something to do with an object: an owner of a snapshot or of a group of them is absent, or a schedule
 // that is being deleted has one of its finalizers.
 func (s *Server) IsGarbage(o client.Object) bool {
 	if o.GetDeletionTimestamp() != nil {
@@ -235,9 +239,9 @@ func (s *Server) Collect(o client.Object) {
 	}
 }
 
-// delete deletes a snapshot as it is, and no later version.
+// delete deletes a snapshot or a group of them as it is, and no later version.
 func (s *Server) delete(o client.Object) {
-	_ = s.Delete(Snapshots, o.GetName(), metav1.DeleteOptions{
+	_ = s.Delete(KindOf(o), o.GetName(), metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: new(o.GetUID()), ResourceVersion: new(o.GetResourceVersion())},
 		PropagationPolicy: new(metav1.DeletePropagationBackground),
 	})
@@ -247,7 +251,7 @@ func (s *Server) delete(o client.Object) {
 func (s *Server) collectOwner(o client.Object) {
 	refersTo := func(ref metav1.OwnerReference) bool { return ref.UID == o.GetUID() }
 	waits := false
-	for _, dependent := range s.List(Snapshots) {
+	for _, dependent := range slices.Concat(s.objects[Snapshots], s.objects[Groups]) {
 		switch {
 		case !slices.ContainsFunc(dependent.GetOwnerReferences(), refersTo):
 		case slices.Contains(o.GetFinalizers(), metav1.FinalizerOrphanDependents):
@@ -266,7 +270,7 @@ func (s *Server) collectOwner(o client.Object) {
 }
 
 func (s *Server) removeOwners(o client.Object, which func(metav1.OwnerReference) bool) {
-	_, _ = s.Update(Snapshots, o.GetName(), Main, func(o client.Object) {
+	_, _ = s.Update(KindOf(o), o.GetName(), Main, func(o client.Object) {
 		o.SetOwnerReferences(slices.DeleteFunc(o.GetOwnerReferences(), which))
 	})
 }
