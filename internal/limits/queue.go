@@ -92,11 +92,18 @@ func (q *queue) of(parent types.NamespacedName) (keys []Request) {
 }
 
 // peek returns the next key, among the namespaces that may have one of its weight; not ok if
-// there is none.
+// there is none. A key that was postponed holds up no other schedule of its namespace.
 func (q *queue) peek(may func(namespace string, weight int) bool) (w *waiter, ok bool) {
 	for _, namespace := range q.namespaces.order {
-		if w = q.firstOf(namespace); may(namespace, w.weight) {
-			return w, true
+		schedules := q.namespaces.members[namespace]
+		for range schedules.order {
+			if w = q.firstOf(namespace); may(namespace, w.weight) {
+				return w, true
+			}
+			if !q.waitsBehind(w) {
+				break
+			}
+			schedules.last(w.req.Parent.Name)
 		}
 	}
 	return nil, false
@@ -126,6 +133,7 @@ func (q *queue) waitsBehind(w *waiter) bool {
 			return true
 		}
 	}
+	w.behind = 0 // whatever arrives from now on comes after it
 	return false
 }
 
