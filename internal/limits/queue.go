@@ -149,15 +149,6 @@ func (q *queue) firstOf(namespace string) *waiter {
 	return (*schedules.members[schedules.order[0]])[0]
 }
 
-// firstGroups yields the groups that are the next keys of their namespaces.
-func (q *queue) firstGroups(yield func(*waiter) bool) {
-	for w := range q.groups {
-		if q.firstOf(w.req.Parent.Namespace) == w && !yield(w) {
-			return
-		}
-	}
-}
-
 // alone returns whether no other key of a namespace waits.
 func (q *queue) alone(namespace string) bool {
 	schedules := q.namespaces.members[namespace]
