@@ -184,3 +184,46 @@ func TestPreviewCountsWhatASwitchOfGroupsLeavesBehind(t *testing.T) {
 		}
 	}
 }
+
+// Another schedule that cannot snapshot a PVC for want of a VolumeSnapshotClass does not hide how its groups protect it.
+func TestCoverageOfGroupsDespiteAScheduleThatFindsNoClass(t *testing.T) {
+	s := testSchedule("groups", v1alpha1.SnapshotScheduleSpec{
+		Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}}, Group: &v1alpha1.Group{}, SnapshotInterval: "24h",
+	})
+	all := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h"})
+	data := testClaim("data", map[string]string{"app": "db"})
+	data.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "block.example.com"}
+	class := &groupv1.VolumeGroupSnapshotClass{ObjectMeta: metav1.ObjectMeta{
+		Name: "fast", Annotations: map[string]string{"groupsnapshot.storage.kubernetes.io/is-default-class": "true"},
+	}, Driver: "block.example.com"}
+	v, members := testGroup(t, s, "g", start.Add(24*time.Hour), data)
+	inv := &inventory{
+		classes: snapshots.Classes{Known: true, All: []client.Object{class}},
+		claims:  map[string][]client.Object{"shop": {data}}, groups: map[string][]client.Object{"shop": {v}}, members: map[string][]client.Object{"shop": members},
+	}
+	for after, want := range map[time.Duration]protection{25 * time.Hour: protected, 100 * time.Hour: stale} {
+		for _, found := range [][]*v1alpha1.SnapshotSchedule{{s, all}, {all, s}} {
+			if got := coverageOf(found, inv, start.Add(after)).Claims[0]; got.Protection != want {
+				t.Errorf("after %s: %s (%s), want %s", after, got.Protection, got.Reason, want)
+			}
+		}
+	}
+}
+
+// A PVC that cannot be snapshotted itself is skipped, although its group is not.
+func TestCoverageOfAGroupSkipsThePVCThatIsNotBound(t *testing.T) {
+	s := testSchedule("groups", v1alpha1.SnapshotScheduleSpec{
+		Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}}, Group: &v1alpha1.Group{}, SnapshotInterval: "24h",
+	})
+	data, wal := testClaim("data", map[string]string{"app": "db"}), testClaim("wal", map[string]string{"app": "db"})
+	wal.Status.Phase = corev1.ClaimPending
+	v, members := testGroup(t, s, "g", start.Add(24*time.Hour), data)
+	inv := &inventory{
+		classes: anyClass, claims: map[string][]client.Object{"shop": {data, wal}},
+		groups: map[string][]client.Object{"shop": {v}}, members: map[string][]client.Object{"shop": members},
+	}
+	all := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, start.Add(25*time.Hour)).Claims
+	if all[0].Protection != protected || all[1].Protection != skipped {
+		t.Errorf("data: %s (%s), wal: %s (%s)", all[0].Protection, all[0].Reason, all[1].Protection, all[1].Reason)
+	}
+}
