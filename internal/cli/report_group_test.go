@@ -227,3 +227,22 @@ func TestCoverageOfAGroupSkipsThePVCThatIsNotBound(t *testing.T) {
 		t.Errorf("data: %s (%s), wal: %s (%s)", all[0].Protection, all[0].Reason, all[1].Protection, all[1].Reason)
 	}
 }
+
+// What a switch to groups does depends on group snapshots, too, although the present schedule takes none.
+func TestPreviewOfASwitchToGroupsNeedsGroups(t *testing.T) {
+	spec := v1alpha1.SnapshotScheduleSpec{
+		Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}}, SnapshotInterval: "24h",
+	}
+	present, future := testSchedule("s", spec), testSchedule("s", spec)
+	future.Spec.Group = &v1alpha1.Group{}
+	for after, want := range map[*v1alpha1.SnapshotSchedule]bool{present: false, future: true, nil: false} {
+		told := false
+		inv := &inventory{needsGroups: func() { told = true }}
+		if _, err := previewOf(variants{present: present, future: after}, inv, start, start.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if told != want {
+			t.Errorf("after %v: told: %t, want %t", after != nil && after.Spec.Group != nil, told, want)
+		}
+	}
+}
