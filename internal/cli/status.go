@@ -163,7 +163,7 @@ func (c claimStatus) part(d *snapshots.Judgment, p *snapshots.Part, now time.Tim
 	for i := range d.Series.Snapshots {
 		s := &d.Series.Snapshots[i]
 		holds := slices.ContainsFunc(p.Snapshots, func(of retention.Snapshot) bool { return of.Name == s.Name })
-		c.lacks[s.Name] = s.ReadyToUse && !holds
+		c.lacks[s.Name] = s.ReadyToUse && !s.Deleting && !holds // while it is deleted, it holds nothing any more
 	}
 	return c
 }
