@@ -67,8 +67,10 @@ func TestReportShowsTheSnapshotsOfAGroupAtItsPVCs(t *testing.T) {
 		members = slices.DeleteFunc(members, func(m client.Object) bool { return sourceName(m) == lacks })
 		inv.groups["shop"], inv.members["shop"] = append(inv.groups["shop"], v), append(inv.members["shop"], members...)
 	}
+	add("one-failed", start.Add(6*time.Hour), "", data) // before the other one joined
+	inv.groups["shop"][0].(*groupv1.VolumeGroupSnapshot).Status = nil
 	add("one-going", start.Add(12*time.Hour), "", data, wal)
-	inv.groups["shop"][0].SetDeletionTimestamp(timeOf(now))
+	inv.groups["shop"][1].SetDeletionTimestamp(timeOf(now))
 	add("one-whole", start.Add(24*time.Hour), "", data, wal)
 	add("one-incomplete", start.Add(48*time.Hour), "wal", data, wal)
 	add("two-whole", start.Add(48*time.Hour), "", other)
@@ -85,7 +87,7 @@ func TestReportShowsTheSnapshotsOfAGroupAtItsPVCs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string][]string{"data": {"one-going", "one-whole", "one-incomplete"}, "wal": {"one-going", "one-whole"}, "other": {"two-whole"}} {
+	for name, want := range map[string][]string{"data": {"one-failed", "one-going", "one-whole", "one-incomplete"}, "wal": {"one-going", "one-whole"}, "other": {"two-whole"}} {
 		var got []string
 		for _, row := range find(root, func(n *html.Node) bool { return n.Data == "tr" && attribute(n, "data-find") == "shop/groups "+name }) {
 			for _, mark := range find(row, func(n *html.Node) bool { return n.Data == "li" }) {
