@@ -235,7 +235,7 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classe
 	skip, doubt := skipUnder(claim, all, classes), classes.Undecided(claim)
 	var newest time.Time
 	var inactive, behind []string
-	onTime, refused := false, false
+	onTime, refused, skipping := false, false, ""
 	for _, r := range all {
 		c.Schedules = append(c.Schedules, r.schedule)
 		doubt = doubt && !r.taken && r.refused == ""
@@ -248,7 +248,7 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classe
 		case r.refused != "":
 			refused, inactive = true, append(inactive, r.schedule+": "+r.refused)
 		case r.skip != "":
-			skip = r.skip
+			skipping = r.skip
 		case r.stale:
 			behind = append(behind, r.schedule)
 		default:
@@ -256,6 +256,9 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classe
 		}
 	}
 	c.RecoveryPointTime = timeOf(newest)
+	if !onTime && behind == nil { // else another schedule snapshots it, such as in a group
+		skip = cmp.Or(skip, skipping)
+	}
 	switch {
 	case snapshots.Excluded(claim):
 		c.Protection, c.Reason = excluded, "annotation "+v1alpha1.AnnotationExclude

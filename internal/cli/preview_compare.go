@@ -173,6 +173,9 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 		misfits: map[string]int{},
 	}
 	p.Present, p.Future = v.policies()
+	if v.future != nil {
+		inv.mayHaveGroups(v.future)
+	}
 	all := inv.seriesOf(named, present, future)
 	results := make([]seriesPreview, len(all))
 	var group errgroup.Group

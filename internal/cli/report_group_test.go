@@ -67,6 +67,10 @@ func TestReportShowsTheSnapshotsOfAGroupAtItsPVCs(t *testing.T) {
 		members = slices.DeleteFunc(members, func(m client.Object) bool { return sourceName(m) == lacks })
 		inv.groups["shop"], inv.members["shop"] = append(inv.groups["shop"], v), append(inv.members["shop"], members...)
 	}
+	add("one-failed", start.Add(6*time.Hour), "", data) // before the other one joined
+	inv.groups["shop"][0].(*groupv1.VolumeGroupSnapshot).Status = nil
+	add("one-going", start.Add(12*time.Hour), "", data, wal)
+	inv.groups["shop"][1].SetDeletionTimestamp(timeOf(now))
 	add("one-whole", start.Add(24*time.Hour), "", data, wal)
 	add("one-incomplete", start.Add(48*time.Hour), "wal", data, wal)
 	add("two-whole", start.Add(48*time.Hour), "", other)
@@ -83,7 +87,7 @@ func TestReportShowsTheSnapshotsOfAGroupAtItsPVCs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string][]string{"data": {"one-whole", "one-incomplete"}, "wal": {"one-whole"}, "other": {"two-whole"}} {
+	for name, want := range map[string][]string{"data": {"one-failed", "one-going", "one-whole", "one-incomplete"}, "wal": {"one-going", "one-whole"}, "other": {"two-whole"}} {
 		var got []string
 		for _, row := range find(root, func(n *html.Node) bool { return n.Data == "tr" && attribute(n, "data-find") == "shop/groups "+name }) {
 			for _, mark := range find(row, func(n *html.Node) bool { return n.Data == "li" }) {
@@ -181,6 +185,68 @@ func TestPreviewCountsWhatASwitchOfGroupsLeavesBehind(t *testing.T) {
 		}
 		if got := p.leftBehind(v); got != test.want {
 			t.Errorf("%s: %d are left behind, want %d", name, got, test.want)
+		}
+	}
+}
+
+// Another schedule that cannot snapshot a PVC for want of a VolumeSnapshotClass does not hide how its groups protect it.
+func TestCoverageOfGroupsDespiteAScheduleThatFindsNoClass(t *testing.T) {
+	s := testSchedule("groups", v1alpha1.SnapshotScheduleSpec{
+		Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}}, Group: &v1alpha1.Group{}, SnapshotInterval: "24h",
+	})
+	all := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h"})
+	data := testClaim("data", map[string]string{"app": "db"})
+	data.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "block.example.com"}
+	class := &groupv1.VolumeGroupSnapshotClass{ObjectMeta: metav1.ObjectMeta{
+		Name: "fast", Annotations: map[string]string{"groupsnapshot.storage.kubernetes.io/is-default-class": "true"},
+	}, Driver: "block.example.com"}
+	v, members := testGroup(t, s, "g", start.Add(24*time.Hour), data)
+	inv := &inventory{
+		classes: snapshots.Classes{Known: true, All: []client.Object{class}},
+		claims:  map[string][]client.Object{"shop": {data}}, groups: map[string][]client.Object{"shop": {v}}, members: map[string][]client.Object{"shop": members},
+	}
+	for after, want := range map[time.Duration]protection{25 * time.Hour: protected, 100 * time.Hour: stale} {
+		for _, found := range [][]*v1alpha1.SnapshotSchedule{{s, all}, {all, s}} {
+			if got := coverageOf(found, inv, start.Add(after)).Claims[0]; got.Protection != want {
+				t.Errorf("after %s: %s (%s), want %s", after, got.Protection, got.Reason, want)
+			}
+		}
+	}
+}
+
+// A PVC that cannot be snapshotted itself is skipped, although its group is not.
+func TestCoverageOfAGroupSkipsThePVCThatIsNotBound(t *testing.T) {
+	s := testSchedule("groups", v1alpha1.SnapshotScheduleSpec{
+		Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}}, Group: &v1alpha1.Group{}, SnapshotInterval: "24h",
+	})
+	data, wal := testClaim("data", map[string]string{"app": "db"}), testClaim("wal", map[string]string{"app": "db"})
+	wal.Status.Phase = corev1.ClaimPending
+	v, members := testGroup(t, s, "g", start.Add(24*time.Hour), data)
+	inv := &inventory{
+		classes: anyClass, claims: map[string][]client.Object{"shop": {data, wal}},
+		groups: map[string][]client.Object{"shop": {v}}, members: map[string][]client.Object{"shop": members},
+	}
+	all := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, start.Add(25*time.Hour)).Claims
+	if all[0].Protection != protected || all[1].Protection != skipped {
+		t.Errorf("data: %s (%s), wal: %s (%s)", all[0].Protection, all[0].Reason, all[1].Protection, all[1].Reason)
+	}
+}
+
+// What a switch to groups does depends on group snapshots, too, although the present schedule takes none.
+func TestPreviewOfASwitchToGroupsNeedsGroups(t *testing.T) {
+	spec := v1alpha1.SnapshotScheduleSpec{
+		Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}}, SnapshotInterval: "24h",
+	}
+	present, future := testSchedule("s", spec), testSchedule("s", spec)
+	future.Spec.Group = &v1alpha1.Group{}
+	for after, want := range map[*v1alpha1.SnapshotSchedule]bool{present: false, future: true, nil: false} {
+		told := false
+		inv := &inventory{needsGroups: func() { told = true }}
+		if _, err := previewOf(variants{present: present, future: after}, inv, start, start.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if told != want {
+			t.Errorf("after %v: told: %t, want %t", after != nil && after.Spec.Group != nil, told, want)
 		}
 	}
 }

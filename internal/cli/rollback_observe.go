@@ -178,22 +178,32 @@ func (r *rollbackRun) readClaim(
 			c.Snapshots = append(c.Snapshots, v)
 		}
 	}
+	if !r.undo {
+		if err := r.addTarget(c, found, s); err != nil {
+			return nil, err
+		}
+	}
 	if p != nil {
 		if err := r.readSchedule(ctx, c, p); err != nil {
 			return nil, err
 		}
 	}
-	if r.undo {
+	if r.undo || p == nil || rollback.Begun(s, name) {
 		return c, nil
 	}
-	if r.targets[name] == nil {
+	return c, r.readManifest(ctx, c, p, claims)
+}
+
+// addTarget adds the snapshot that a PVC goes back to, which is chosen once.
+func (r *rollbackRun) addTarget(c *rollback.Claim, found []snapshotv1.VolumeSnapshot, s *rollback.State) error {
+	if r.targets[c.Name] == nil {
 		target, err := r.choose(c, found, s)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		r.targets[name] = target
+		r.targets[c.Name] = target
 	}
-	c.Target = r.targets[name]
+	c.Target = r.targets[c.Name]
 	if !slices.ContainsFunc(c.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return v.UID == c.Target.UID }) {
 		for i := range found {
 			if found[i].UID == c.Target.UID {
@@ -201,10 +211,7 @@ func (r *rollbackRun) readClaim(
 			}
 		}
 	}
-	if p == nil || rollback.Begun(s, name) {
-		return c, nil
-	}
-	return c, r.readManifest(ctx, c, p, claims)
+	return nil
 }
 
 // addGroups adds the group snapshots of a PVC, which are held and carried over like its snapshots.
@@ -274,6 +281,10 @@ func (r *rollbackRun) readSchedule(ctx context.Context, c *rollback.Claim, p *co
 		}
 	}
 	var templates []*v1alpha1.SnapshotTemplateSpec
+	// An imported one's class may be of another driver, and a member of a group snapshot has none.
+	if v := c.Target; v != nil && v.Spec.Source.PersistentVolumeClaimName != nil && v.Spec.VolumeSnapshotClassName != nil {
+		templates = append(templates, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: v.Spec.VolumeSnapshotClassName})
+	}
 	for _, s := range r.schedules {
 		judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{})
 		if err == nil && judge.Selects(p) && s.DeletionTimestamp == nil {
@@ -287,18 +298,16 @@ func (r *rollbackRun) readSchedule(ctx context.Context, c *rollback.Claim, p *co
 
 // safetyClass returns the class for a snapshot of a PVC: that of the first template under which one fits, such as the driver's
 // default, which is nil. A driver may have several classes and no default: then it is the first one that deletes data with
-// its snapshot. Whoever may not read classes leaves it to the default.
+// its snapshot. To whoever may not read classes, each that is named fits.
 func (r *rollbackRun) safetyClass(
 	ctx context.Context, p *corev1.PersistentVolumeClaim, templates []*v1alpha1.SnapshotTemplateSpec,
 ) (*string, error) {
 	list := &snapshotv1.VolumeSnapshotClassList{}
-	if err := r.list(ctx, list); err != nil {
-		if apierrors.IsForbidden(err) {
-			err = nil
-		}
+	err := r.list(ctx, list)
+	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
 	}
-	classes := snapshots.Classes{Known: true, All: items(list)}
+	classes := snapshots.Classes{Known: err == nil, All: items(list)}
 	for _, template := range templates {
 		if class, refused := classes.Choose(p, template); refused.Reason == "" {
 			return class, nil
@@ -311,5 +320,5 @@ func (r *rollbackRun) safetyClass(
 			return &class.Name, nil
 		}
 	}
-	return nil, nil
+	return templates[0].VolumeSnapshotClassName, nil // such as the target's, which was taken of a PVC of an in-tree driver
 }

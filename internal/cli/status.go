@@ -163,7 +163,9 @@ func (c claimStatus) part(d *snapshots.Judgment, p *snapshots.Part, now time.Tim
 	for i := range d.Series.Snapshots {
 		s := &d.Series.Snapshots[i]
 		holds := slices.ContainsFunc(p.Snapshots, func(of retention.Snapshot) bool { return of.Name == s.Name })
-		c.lacks[s.Name] = s.ReadyToUse && !holds
+		_, recorded := snapshots.ClaimsOf(d.Outputs[i])[p.Claim]
+		// Unless it is ready, or once it is being deleted, none holds anything.
+		c.lacks[s.Name] = !recorded || s.ReadyToUse && !s.Deleting && !holds
 	}
 	return c
 }

@@ -128,9 +128,9 @@ func (lim *limit) expire(now time.Time) {
 // upload of the namespace lasts, and others wait, it may have less than the group weighs.
 func (lim *limit) passOver(now time.Time) {
 	var late []*waiter
-	for w := range lim.queue.firstGroups {
+	for w := range lim.queue.groups {
 		switch namespace := w.req.Parent.Namespace; {
-		case lim.mayHaveMore(namespace, w.weight) || lim.queue.alone(namespace):
+		case lim.queue.firstOf(namespace) != w || lim.mayHaveMore(namespace, w.weight) || lim.queue.alone(namespace):
 			w.passedOver = time.Time{}
 		case w.passedOver.IsZero():
 			w.passedOver = now
@@ -174,7 +174,7 @@ func (lim *limit) ends() (first time.Time, ok bool) {
 	if lim.queue.waiting[lim.reserved] != nil && lim.reservedUntil.Before(first) {
 		first = lim.reservedUntil
 	}
-	for w := range lim.queue.firstGroups {
+	for w := range lim.queue.groups {
 		if since := w.passedOver; !since.IsZero() && since.Add(longest).Before(first) {
 			first = since.Add(longest)
 		}

@@ -92,11 +92,18 @@ func (q *queue) of(parent types.NamespacedName) (keys []Request) {
 }
 
 // peek returns the next key, among the namespaces that may have one of its weight; not ok if
-// there is none.
+// there is none. A key that was postponed holds up no other schedule of its namespace.
 func (q *queue) peek(may func(namespace string, weight int) bool) (w *waiter, ok bool) {
 	for _, namespace := range q.namespaces.order {
-		if w = q.firstOf(namespace); may(namespace, w.weight) {
-			return w, true
+		schedules := q.namespaces.members[namespace]
+		for range schedules.order {
+			if w = q.firstOf(namespace); may(namespace, w.weight) {
+				return w, true
+			}
+			if !q.waitsBehind(w) {
+				break
+			}
+			schedules.last(w.req.Parent.Name)
 		}
 	}
 	return nil, false
@@ -126,6 +133,7 @@ func (q *queue) waitsBehind(w *waiter) bool {
 			return true
 		}
 	}
+	w.behind = 0 // whatever arrives from now on comes after it
 	return false
 }
 
@@ -139,15 +147,6 @@ func (q *queue) last(w *waiter) {
 func (q *queue) firstOf(namespace string) *waiter {
 	schedules := q.namespaces.members[namespace]
 	return (*schedules.members[schedules.order[0]])[0]
-}
-
-// firstGroups yields the groups that are the next keys of their namespaces.
-func (q *queue) firstGroups(yield func(*waiter) bool) {
-	for w := range q.groups {
-		if q.firstOf(w.req.Parent.Namespace) == w && !yield(w) {
-			return
-		}
-	}
 }
 
 // alone returns whether no other key of a namespace waits.

@@ -292,6 +292,71 @@ func TestAGroupBehindAnUploadOfItsNamespaceDoesNotHoldUpTheNamespace(t *testing.
 	}
 }
 
+// A group that was made to wait behind those of other schedules of its namespace holds none of them up again.
+func TestAGroupThatWaitsBehindOthersOfItsNamespaceHoldsUpNoneOfThem(t *testing.T) {
+	g := newGroups(0)
+	g.sizes = Sizes{Pending: 4}
+	g.want("a/uploads/0", 1)
+	g.note(g.Seen(g.now, snapshotOf("a/uploads/0"), Stage{Created: g.now})) // for ever
+	upload := func(name string) { g.note(g.Seen(g.now, g.snapshot(name), Stage{Created: g.now})) }
+	running := []string{}
+	for i := range 3 {
+		name := fmt.Sprintf("b/s/%d", i)
+		g.want(name, 1)
+		upload(name)
+		running = append(running, name)
+	}
+	g.want("a/group/0", 2)
+	for i := range 4 {
+		g.want(fmt.Sprintf("a/single/%d", i), 1)
+	}
+	for i := 3; i < 60; i++ { // another namespace always has keys that wait
+		g.want(fmt.Sprintf("b/s/%d", i), 1)
+	}
+	for range 15 { // two and a half hours
+		g.wait(10 * time.Minute)
+		before := len(g.served)
+		g.finish(running[0])
+		running = running[1:]
+		for _, name := range g.served[before:] {
+			upload(name)
+			running = append(running, name)
+		}
+	}
+	for i := range 4 {
+		if name := fmt.Sprintf("a/single/%d", i); !slices.Contains(g.served, name) {
+			t.Errorf("%s still waits; served: %v", name, g.served)
+		}
+	}
+}
+
+// Only the time counts for which a group holds up its namespace: while another key is next, it does not.
+func TestAGroupIsPassedOverForAsLongAsItIsNext(t *testing.T) {
+	g := newGroups(0)
+	g.sizes = Sizes{Pending: 4}
+	upload := func(name string) { g.note(g.Seen(g.now, g.snapshot(name), Stage{Created: g.now})); g.settle() }
+	for _, name := range []string{"a/uploads/0", "b/s/0", "b/s/1", "b/s/2"} {
+		g.want(name, 1)
+		upload(name)
+	}
+	g.want("a/group/0", 2)
+	g.want("a/single/0", 1)
+	g.want("b/s/3", 1)
+	before := g.Limits.waits[key("a/group/0")].queue.waiting[key("a/group/0")]
+	g.wait(10 * time.Minute) // it holds up the single one
+	older := key("a/group/older")
+	s := snapshotOf("a/group/older")
+	s.Volumes = []string{"v"}
+	g.create(older, s, start.Add(-time.Hour)) // is next from now on
+	g.wait(55 * time.Minute)
+	g.note(g.Leave(g.now, older))
+	g.settle()
+	g.wait(time.Minute)
+	if after := g.Limits.waits[key("a/group/0")].queue.waiting[key("a/group/0")]; after != before {
+		t.Error("the group waits behind the others, and was next for 11 minutes")
+	}
+}
+
 func (g *groups) snapshot(name string) Snapshot {
 	s := snapshotOf(name)
 	for i := range g.weights[name] {

@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -286,6 +287,29 @@ func TestJudgeOfAFullVolume(t *testing.T) {
 		}
 		if !slices.Contains(reasons, v1alpha1.ReasonInvalidClassAnnotation) || slices.Contains(reasons, v1alpha1.ReasonVolumeLimit) == wantCreate {
 			t.Errorf("of %s: problems %v", allowed, d.Problems)
+		}
+	}
+}
+
+// What VolumeSnapshotClasses say of the driver holds for groups, too, where VolumeGroupSnapshotClasses may not be read.
+//
+// Contract: LIMIT-3.
+func TestJudgeOfAFullVolumeOfAGroupWithoutGroupClasses(t *testing.T) {
+	scheme := k8sruntime.NewScheme()
+	must(t, errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), snapshotv1.AddToScheme(scheme), groupv1.AddToScheme(scheme)))
+	for _, named := range []*string{nil, new("groups")} {
+		s := every("6h").grouped()
+		s.Spec.Group.VolumeGroupSnapshotClassName = named
+		judge, err := NewJudge(scheme, s.SnapshotSchedule, Classes{
+			Known: true, GroupsUnknown: true, All: classes{limited(class("fast", testDriver), "max-per-volume", "1")},
+		})
+		must(t, err)
+		a := claim("a").member().of(testDriver).PersistentVolumeClaim
+		d := judge.Judge(noon, Series{
+			MapKey: judge.Key(a), Claims: []*corev1.PersistentVolumeClaim{a}, Snapshots: []client.Object{group(7*time.Hour, "a", "a").VolumeGroupSnapshot},
+		})
+		if !slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonVolumeLimit }) || len(d.Create) > 0 {
+			t.Errorf("class %v: creates %d, problems %v", named, len(d.Create), d.Problems)
 		}
 	}
 }

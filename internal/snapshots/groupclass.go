@@ -25,12 +25,15 @@ func (c Classes) forGroup(of *subject, named *string) (class *string, limit driv
 	switch {
 	case refused.Reason != "":
 		return nil, "", refused
-	case !c.Known || c.GroupsUnknown:
+	case !c.Known:
 		return named, driver(ptr.Deref(named, "")), Problem{}
 	}
 	ofDriver := c.groupClasses(func(class *groupv1.VolumeGroupSnapshotClass) bool { return d != "" && driver(class.Driver) == d })
 	if len(ofDriver) > 0 || c.count(d) > 0 {
 		limit = d
+	}
+	if c.GroupsUnknown {
+		return named, limit, Problem{}
 	}
 	if named == nil {
 		return nil, limit, defaultOf(d, ofDriver)

@@ -289,12 +289,11 @@ func (f *inFlight) made(parent types.NamespacedName, o client.Object) (s limits.
 // madeGroup says of which PVCs and which driver a group snapshot is: an uncut one as far as they exist. With what it has
 // cut, the storage goes on, whatever becomes of them.
 func (f *inFlight) madeGroup(owner *v1alpha1.SnapshotSchedule, v *groupv1.VolumeGroupSnapshot, s *limits.Snapshot) (ok bool) {
-	key := v.Labels[v1alpha1.LabelMapKey]
-	if !isGroupKey(key) || v.Name != groupName(owner, key, slotOf(v)) {
+	key, taken := v.Labels[v1alpha1.LabelMapKey], snapshotOfGroup(v)
+	if !isGroupKey(key) || v.Name != groupName(owner, key, slotOf(v)) || taken.Imported { // of what was imported, nothing is in progress
 		return false
 	}
 	var of subject
-	taken := snapshotOfGroup(v)
 	for name, uid := range ClaimsOf(v) {
 		claim := f.claim(v.Namespace, name)
 		exists := claim != nil && claim.UID == uid

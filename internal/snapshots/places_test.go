@@ -241,6 +241,15 @@ func TestAnUploadingGroupWeighsWhatWasCutOfIt(t *testing.T) {
 		"ready":                        {change: func(g groupBuilder) groupBuilder { g.Status.ReadyToUse = new(true); return g }, left: []string{"a"}},
 		"uncut, all PVCs exist":        {change: groupBuilder.uncut, left: []string{"a", "b"}, want: true},
 		"uncut, and all PVCs are gone": {change: groupBuilder.uncut},
+		"imported": {change: func(g groupBuilder) groupBuilder {
+			g.Spec.Source.VolumeGroupSnapshotContentName = new("nowhere")
+			return g
+		}, left: []string{"a", "b"}},
+		"imported, and never cut": {change: func(g groupBuilder) groupBuilder {
+			g.Spec.Source.VolumeGroupSnapshotContentName = new("nowhere")
+			g.Status = nil
+			return g
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFlight(10, limited(class("fast", testDriver), "max-pending", "2"), owner.SnapshotSchedule)

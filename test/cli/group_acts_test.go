@@ -201,6 +201,35 @@ var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOn
 			HaveField("Spec.VolumeSnapshotClassName", HaveValue(Equal(env.namespace+"-b"))))), "the snapshot controller finds no default class")
 	})
 
+	// The class by which the target was taken may have been replaced since.
+	//
+	// Contract: BACK-1.
+	It("rollback takes the safety snapshot with a class that exists, if the target's does not", func() {
+		storage := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}, Provisioner: "mock.csi"}
+		class := &snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: env.namespace + "-new"}, Driver: "mock.csi", DeletionPolicy: "Delete"}
+		for _, o := range []client.Object{storage, class} {
+			Expect(api.Create(ctx, o)).To(Succeed())
+			DeferCleanup(func() { Expect(api.Delete(ctx, o)).To(Succeed()) })
+		}
+		c := builders.BoundClaim(env.namespace, "data", env.namespace+"-data", nil)
+		c.Spec.StorageClassName = &storage.Name
+		c.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "mock.csi"}
+		put(ago(61*24*time.Hour), c)
+		Expect(api.Create(ctx, volume(c, c.Spec.VolumeName))).To(Succeed())
+		v := snapshotAt(s, c, ago(50*time.Hour))
+		v.Spec.VolumeSnapshotClassName = ptr.To(env.namespace + "-old")
+		v.Status.RestoreSize = ptr.To(c.Spec.Resources.Requests[corev1.ResourceStorage])
+		createContent(v, "mock.csi")
+		put(time.Time{}, v)
+
+		ended := env.start("rollback", "--pvc", "data", "--to", ago(49*time.Hour).Format(time.RFC3339), "--yes", "--timeout", "60s")
+		succeed(ended, drive)
+		all := &snapshotv1.VolumeSnapshotList{}
+		Expect(api.List(ctx, all, client.InNamespace(env.namespace))).To(Succeed())
+		Expect(all.Items).To(ContainElement(And(HaveField("Name", HavePrefix("data-before-")),
+			HaveField("Spec.VolumeSnapshotClassName", HaveValue(Equal(class.Name))))))
+	})
+
 	It("snapshot --pvc --wait ends when the group snapshot of the PVC is ready", func() {
 		data, log := env.createClaim("data", "app", "db"), env.createClaim("log", "app", "db")
 		ended := env.start("snapshot", "--pvc", "data", "--wait", "--timeout", "8s")

@@ -70,10 +70,6 @@ func (c *Claim) newSafety(s *State) *snapshotv1.VolumeSnapshot {
 	}
 	v.Spec.Source.PersistentVolumeClaimName = &c.Name
 	v.Spec.VolumeSnapshotClassName = c.Class
-	// An imported one's class may be of another driver, and a member of a group snapshot has none.
-	if c.Target != nil && c.Target.Spec.Source.PersistentVolumeClaimName != nil && c.Target.Spec.VolumeSnapshotClassName != nil {
-		v.Spec.VolumeSnapshotClassName = c.Target.Spec.VolumeSnapshotClassName
-	}
 	return v
 }
 

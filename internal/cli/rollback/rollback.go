@@ -64,7 +64,7 @@ type Claim struct {
 	WaitsForConsumer bool
 	// Schedule is the schedule that the safety snapshot belongs to; empty if none selects the PVC.
 	Schedule string
-	// Class is the VolumeSnapshotClass of the safety snapshot, if Target names none that is known to fit; nil: the default one.
+	// Class is the VolumeSnapshotClass of the safety snapshot; nil: the default one.
 	Class *string
 
 	// Snapshots are those of the PVC, whatever schedule they belong to, and Target; Groups the group snapshots
