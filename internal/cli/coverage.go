@@ -234,41 +234,54 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classe
 	c.VerifiedTime, c.VerificationFailed = drillsUnder(all)
 	skip, doubt := skipUnder(claim, all, classes), classes.Undecided(claim)
 	var newest time.Time
-	var inactive, behind []string
-	onTime, refused, skipping := false, false, ""
 	for _, r := range all {
 		c.Schedules = append(c.Schedules, r.schedule)
 		doubt = doubt && !r.taken && r.refused == ""
 		if r.recovery.After(newest) {
 			newest = r.recovery
 		}
-		switch {
-		case r.inactive != "":
-			inactive = append(inactive, r.schedule+": "+r.inactive)
-		case r.refused != "":
-			refused, inactive = true, append(inactive, r.schedule+": "+r.refused)
-		case r.skip != "":
-			skipping = r.skip
-		case r.stale:
-			behind = append(behind, r.schedule)
-		default:
-			onTime = true
-		}
 	}
 	c.RecoveryPointTime = timeOf(newest)
-	if !onTime && behind == nil { // else another schedule snapshots it, such as in a group
-		skip = cmp.Or(skip, skipping)
+	s := standingUnder(all)
+	if !s.onTime && s.behind == nil { // else another schedule snapshots it, such as in a group
+		skip = cmp.Or(skip, s.skip)
 	}
 	switch {
 	case snapshots.Excluded(claim):
 		c.Protection, c.Reason = excluded, "annotation "+v1alpha1.AnnotationExclude
-	case skip != "" && !refused: // else it has snapshots, and its class was lost
+	case skip != "" && !s.refused: // else it has snapshots, and its class was lost
 		c.Protection, c.Reason = skipped, skip
 	default:
-		c.Protection, c.Reason = protectionBy(onTime, newest, behind, inactive, doubt)
+		c.Protection, c.Reason = protectionBy(s.onTime, newest, s.behind, s.inactive, doubt)
 	}
 	c.Gap = c.Protection == unprotected || c.Protection == stale
 	return c
+}
+
+// standing is how the schedules that select a PVC do.
+type standing struct {
+	onTime, refused  bool
+	inactive, behind []string
+	// skip is why one of them skips it.
+	skip string
+}
+
+func standingUnder(all []relation) (s standing) {
+	for _, r := range all {
+		switch {
+		case r.inactive != "":
+			s.inactive = append(s.inactive, r.schedule+": "+r.inactive)
+		case r.refused != "":
+			s.refused, s.inactive = true, append(s.inactive, r.schedule+": "+r.refused)
+		case r.skip != "":
+			s.skip = r.skip
+		case r.stale:
+			s.behind = append(s.behind, r.schedule)
+		default:
+			s.onTime = true
+		}
+	}
+	return s
 }
 
 // skipUnder returns why a PVC cannot be snapshotted, whatever the schedules say. In a group that is taken, it needs no

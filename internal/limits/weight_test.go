@@ -342,7 +342,7 @@ func TestAGroupIsPassedOverForAsLongAsItIsNext(t *testing.T) {
 	g.want("a/group/0", 2)
 	g.want("a/single/0", 1)
 	g.want("b/s/3", 1)
-	before := g.Limits.waits[key("a/group/0")].queue.waiting[key("a/group/0")]
+	before := g.waits[key("a/group/0")].queue.waiting[key("a/group/0")]
 	g.wait(10 * time.Minute) // it holds up the single one
 	older := key("a/group/older")
 	s := snapshotOf("a/group/older")
@@ -352,7 +352,7 @@ func TestAGroupIsPassedOverForAsLongAsItIsNext(t *testing.T) {
 	g.note(g.Leave(g.now, older))
 	g.settle()
 	g.wait(time.Minute)
-	if after := g.Limits.waits[key("a/group/0")].queue.waiting[key("a/group/0")]; after != before {
+	if after := g.waits[key("a/group/0")].queue.waiting[key("a/group/0")]; after != before {
 		t.Error("the group waits behind the others, and was next for 11 minutes")
 	}
 }

@@ -4,13 +4,13 @@
 package simulation
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	groupsnapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -60,9 +60,8 @@ func (d *driver) takeGroup(g *groupv1.VolumeGroupSnapshot) {
 	if refused || len(of) == 0 {
 		d.reportGroup(g, func(status *groupv1.VolumeGroupSnapshotStatus) {
 
-			p := problem("cannot take the group snapshot")
-			status.Error = &groupsnapshotv1.VolumeSnapshotError{Time: p.Time, Message: p.Message}
-
+			// The type of the error is that of another version of the module.
+			must(json.Unmarshal(fmt.Appendf(nil, `{"error":{"time":%q,"message":"refused"}}`, time.Now().UTC().Format(time.RFC3339)), status))
 		})
 		later(d, 20*time.Minute, 40*time.Minute, g, d.takeGroup)
 		return
