@@ -22,7 +22,7 @@ import (
 
 // The same seed every time; rapid.checks simulations of about rapid.steps actions each.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"rapid.seed": "1", "rapid.checks": "6", "rapid.steps": "150"} {
+	for name, value := range map[string]string{"rapid.seed": "1", "rapid.checks": "3", "rapid.steps": "150"} {
 		must(flag.Set(name, value))
 	}
 	ctrl.SetLogger(logr.Discard())
