@@ -194,12 +194,15 @@ var _ = Describe("groups of PVCs", Ordered, func() {
 	It("do not count before their members are ready", func(ctx context.Context) {
 		namespace := namespaces["slow"]
 		Eventually(groups(ctx, namespace)).WithContext(ctx).WithTimeout(time.Minute).Should(ConsistOf(beReadyGroup))
-		Expect(get(ctx, schedules["slow"])).To(beProtected(metav1.ConditionUnknown))
+		schedule, group := get(ctx, schedules["slow"]), groupSnapshots(ctx, namespace)[0].Name
+		if len(held(ctx, namespace, group)()) < claims { // the resync, which comes at some time in 15 minutes, has not made them ready
+			Expect(schedule).To(beProtected(metav1.ConditionUnknown))
+		}
 		for _, member := range cluster.Snapshots(ctx, namespace) {
 			content := &snapshotv1.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: *member.Status.BoundVolumeSnapshotContentName}}
 			merge(ctx, content, `{"metadata":{"annotations":{"e2e/touched":""}}}`)
 		}
-		Eventually(held(ctx, namespace, groupSnapshots(ctx, namespace)[0].Name)).WithContext(ctx).Should(HaveLen(claims))
+		Eventually(held(ctx, namespace, group)).WithContext(ctx).Should(HaveLen(claims))
 		Eventually(fresh(ctx, schedules["slow"])).WithContext(ctx).Should(beProtected(metav1.ConditionTrue))
 	})
 
