@@ -215,9 +215,7 @@ func (d *driver) remove(s *snapshotv1.VolumeSnapshot) {
 
 // restoring returns whether a PVC is being restored from a snapshot.
 func (w *world) restoring(snapshot string) bool {
-	return slices.ContainsFunc(w.claims(), func(c *corev1.PersistentVolumeClaim) bool {
-		return c.Status.Phase == corev1.ClaimPending && c.Spec.DataSource != nil && c.Spec.DataSource.Name == snapshot
-	})
+	return slices.ContainsFunc(w.server.List(kube.Claims), func(c client.Object) bool { return isRestoring(c, snapshot) })
 }
 
 // finishClaimDeletion removes the finalizers of a PVC that is being deleted, unless a snapshot of it has yet to be cut.

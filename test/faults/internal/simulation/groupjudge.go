@@ -136,11 +136,14 @@ func (o *operator) judgeDelete(g *groupv1.VolumeGroupSnapshot, a judge.Attempt) 
 	case !bound && age < 10*time.Minute-maxClockSkew:
 		o.fail("GRP-10", "VolumeGroupSnapshot %s was deleted at the age of %s, unbound", g.Name, age)
 	}
+	if o.changed(g) {
+		return func(int) {}
+	}
 	o.asParts = true
 	defer func() { o.asParts = false }()
 	var done []func(int)
 	for _, part := range judge.StateOf(o.judged()).Snapshots {
-		if !strings.HasPrefix(string(part.UID), partName(string(g.UID), "")) || !judge.IsReady(part) || o.changed(g) {
+		if !strings.HasPrefix(string(part.UID), partName(string(g.UID), "")) || !judge.IsReady(part) {
 			continue
 		}
 		options.Preconditions.UID = &part.UID

@@ -39,7 +39,7 @@ func (w *world) groups() (all []*groupv1.VolumeGroupSnapshot) {
 // members returns the VolumeSnapshots that the snapshot controller made for a group snapshot.
 func (w *world) members(g *groupv1.VolumeGroupSnapshot) (all []*snapshotv1.VolumeSnapshot) {
 	for _, v := range w.snapshots() {
-		if slices.ContainsFunc(v.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == g.UID }) {
+		if groupOf(v) == g.UID {
 			all = append(all, v)
 		}
 	}
@@ -59,7 +59,6 @@ func (d *driver) takeGroup(g *groupv1.VolumeGroupSnapshot) {
 	}
 	if refused || len(of) == 0 {
 		d.reportGroup(g, func(status *groupv1.VolumeGroupSnapshotStatus) {
-
 			// The type of the error is that of another version of the module.
 			must(json.Unmarshal(fmt.Appendf(nil, `{"error":{"time":%q,"message":"refused"}}`, time.Now().UTC().Format(time.RFC3339)), status))
 		})
