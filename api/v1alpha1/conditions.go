@@ -88,13 +88,14 @@ const (
 	ReasonInvalidSpec = "InvalidSpec"
 
 	// ReasonSnapshotsFailing means that for at least one PVC creating a snapshot failed, the
-	// newest snapshot failed, a snapshot is overdue, no VolumeSnapshotClass fits, or the last drill
-	// failed. status.problems lists the PVCs.
+	// newest snapshot failed, a snapshot is overdue, no VolumeSnapshotClass fits, a snapshot that is
+	// not ready keeps the PVC from being deleted, or the last drill failed. status.problems lists the
+	// PVCs.
 	ReasonSnapshotsFailing = "SnapshotsFailing"
 
 	// ReasonRetentionFailing means that snapshots cannot be deleted, adopted or released, for
-	// example because an admission webhook refuses it. New snapshots are not affected. The
-	// condition's message names the first PVC.
+	// example because an admission webhook refuses it or the storage does not finish a delete. New
+	// snapshots are not affected. The condition's message names the first PVC.
 	ReasonRetentionFailing = "RetentionFailing"
 
 	// ReasonSnapshotAPIMissing means that the VolumeSnapshot CRD, or the VolumeSnapshotClass CRD,
@@ -213,6 +214,22 @@ const (
 	// ReasonSnapshotSlow means that the newest snapshot is cut but not ready, for example
 	// because it is still being uploaded, and delays the next one.
 	ReasonSnapshotSlow = "SnapshotSlow"
+
+	// ReasonDeletionStuck means that snapshots with data have been terminating for longer than
+	// spec.readyDeadline (at least 1m) or 1h, whichever is shorter: the API server accepted the
+	// delete, and the storage does not finish it, for example because a clone or a lock depends on
+	// the snapshot. While 10 snapshots of a PVC are terminating, retention deletes no other.
+	ReasonDeletionStuck = "DeletionStuck"
+
+	// ReasonSnapshotKeepsClaim means that the PVC has been terminating for more than 2 minutes, and
+	// has a snapshot that is not ready. The snapshot controller keeps the PVC until the snapshot is
+	// ready or deleted. A snapshot that failed is deleted by itself, unless it is held, or the PVC
+	// has no newer ready snapshot and fewer than spec.retention.minReady ready ones.
+	ReasonSnapshotKeepsClaim = "SnapshotKeepsClaim"
+
+	// ReasonRestorePending means that a PVC which is restored from a snapshot of this PVC has been
+	// Pending for more than 1h. Until it is Bound or deleted, the snapshot is kept.
+	ReasonRestorePending = "RestorePending"
 
 	// ReasonSnapshotOverdue means that a whole interval, or the next cron slot, has passed
 	// without the snapshot that was due.

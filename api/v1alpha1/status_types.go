@@ -161,7 +161,7 @@ type InputCount struct {
 // Outputs counts the objects that a schedule owns, by plural resource name.
 type Outputs struct {
 	// volumesnapshots counts the VolumeSnapshots that the schedule owns, over all PVCs. Example:
-	// {total: 100, ready: 97}.
+	// {total: 100, ready: 97, terminating: 2}.
 	//
 	// +optional
 	VolumeSnapshots OutputCount `json:"volumesnapshots"`
@@ -176,16 +176,24 @@ type Outputs struct {
 
 // OutputCount counts the outputs of one kind.
 type OutputCount struct {
-	// total is the number of objects that the schedule owns, ready or not. Example: 100.
+	// total is the number of objects that the schedule owns, ready or not, those that are being
+	// deleted included. Example: 100.
 	//
 	// +required
 	Total int32 `json:"total"`
 
 	// ready is the number of objects that are ready. A VolumeSnapshot is ready when its
-	// status.readyToUse is true: a PVC can be restored from it. Example: 97.
+	// status.readyToUse is true and it is not being deleted: a PVC can be restored from it.
+	// Example: 97.
 	//
 	// +required
 	Ready int32 `json:"ready"`
+
+	// terminating is the number of objects that are being deleted: the API server has accepted
+	// the delete, and the storage has not finished it. Absent if there are none. Example: 2.
+	//
+	// +optional
+	Terminating int32 `json:"terminating,omitempty"`
 }
 
 // Detached counts the outputs whose input is deleted or no longer selected.

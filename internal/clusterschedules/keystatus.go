@@ -195,7 +195,7 @@ func (c *combined) add(k *keyStatus) {
 }
 
 func plus(a, b v1alpha1.OutputCount) v1alpha1.OutputCount {
-	return v1alpha1.OutputCount{Total: a.Total + b.Total, Ready: a.Ready + b.Ready}
+	return v1alpha1.OutputCount{Total: a.Total + b.Total, Ready: a.Ready + b.Ready, Terminating: a.Terminating + b.Terminating}
 }
 
 func one(counts bool) int32 {
