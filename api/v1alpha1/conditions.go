@@ -14,6 +14,7 @@ const (
 	//
 	// False, with reason:
 	//   - InvalidSpec
+	//   - SpecDiffers
 	//   - SnapshotsFailing
 	//   - RetentionFailing
 	//   - SnapshotAPIMissing
@@ -86,6 +87,12 @@ const (
 	// a cron expression that never fires, an unknown time zone, or a jitter that is not
 	// shorter than the interval. Until the spec is fixed, no snapshot is created or deleted.
 	ReasonInvalidSpec = "InvalidSpec"
+
+	// ReasonSpecDiffers means that for more than a minute the spec has not been that of the template
+	// of the ClusterSnapshotSchedule that owns the schedule. Snapshots are taken as the template asks,
+	// and none is deleted until the two are equal. It is also the reason of a problem, from the
+	// beginning.
+	ReasonSpecDiffers = "SpecDiffers"
 
 	// ReasonSnapshotsFailing means that for at least one PVC creating a snapshot failed, the
 	// newest snapshot failed, a snapshot is overdue, no VolumeSnapshotClass fits, a snapshot that is

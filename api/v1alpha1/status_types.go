@@ -74,7 +74,8 @@ type SnapshotScheduleStatus struct {
 	OldestVerifiedTime *metav1.Time `json:"oldestVerifiedTime,omitempty"`
 
 	// retention records the latest change of the spec, from which spec.retention.editDelay
-	// counts. It is absent if no delay is set. Deleting it restarts the delay. Example:
+	// counts, and the ClusterSnapshotSchedule that owns the schedule. It is absent if no delay is
+	// set and no ClusterSnapshotSchedule owns it. Deleting it restarts the delay. Example:
 	// {generation: 3, sinceTime: "2026-01-02T03:04:05Z", editDelay: 1h}.
 	//
 	// +optional
@@ -111,7 +112,8 @@ type SnapshotScheduleStatus struct {
 }
 
 // RetentionRecord is when the operator first saw a generation of the spec, and for how long
-// retention deletes nothing from then on.
+// retention deletes nothing from then on. It also records the ClusterSnapshotSchedule that owns
+// the schedule.
 type RetentionRecord struct {
 	// generation is the metadata.generation that the record is about. Until it equals
 	// the schedule's metadata.generation, retention deletes nothing. Example: 3.
@@ -131,6 +133,16 @@ type RetentionRecord struct {
 	//
 	// +required
 	EditDelay Duration `json:"editDelay"`
+
+	// clusterSchedule is the metadata.uid of the ClusterSnapshotSchedule that owns the schedule, or
+	// owned it: the schedule takes its snapshots by the template of that one, whatever its own spec,
+	// labels and owner references say. It is written before the first snapshot is taken, and removed
+	// when that ClusterSnapshotSchedule is gone. Absent for a schedule that no ClusterSnapshotSchedule
+	// has owned. Example: 6f1c9c5e-3d3f-4a63-9f5a-0d2f7f6b1a77.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	ClusterSchedule string `json:"clusterSchedule,omitempty"`
 }
 
 // Inputs counts the objects that a schedule selects, by plural resource name.
