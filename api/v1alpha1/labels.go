@@ -67,6 +67,12 @@ const (
 	// annotation is set.
 	AnnotationHold = Prefix + "hold"
 
+	// AnnotationHolders says who holds a VolumeSnapshot: JSON of reasons, or what rollbacks and copies
+	// call themselves, and when each of these holds ends, empty for never. The kubectl plugin
+	// writes it, with the longest of them as AnnotationHold in the same patch. Nothing is decided by
+	// it: without AnnotationHold nothing is held.
+	AnnotationHolders = Prefix + "holders"
+
 	// AnnotationVerifiedAt is when a drill of a VolumeSnapshot last succeeded, in RFC 3339. A drill
 	// is a restore to try it, as kubectl snapsched verify runs it. Of this annotation and
 	// AnnotationVerifyFailed the later one counts. A malformed value is ignored, and one in the
