@@ -200,7 +200,7 @@ func (f *Factory) hold(ctx context.Context, v client.Object, reason string) erro
 	case reason == "":
 		reason = heldWithoutReason
 	}
-	if labels := v.GetLabels(); labels[v1alpha1.LabelMapKey] == "" && labels[v1alpha1.LabelGroupSnapshot] == "" {
+	if v.GetLabels()[v1alpha1.LabelMapKey] == "" && snapshots.LabeledMember(v) == "" {
 		f.warn("%s %s is not a schedule's, so only schedules that adopt it respect the hold", kind, v.GetName())
 	}
 	if err := f.annotate(ctx, v, v1alpha1.AnnotationHold, reason); err != nil {

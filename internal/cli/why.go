@@ -86,7 +86,7 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 	}
 	name = v.GetName()
 	var notes []string
-	if group := v.GetLabels()[v1alpha1.LabelGroupSnapshot]; group != "" && snapshots.GroupMember(v) {
+	if group := snapshots.LabeledMember(v); group != "" && snapshots.GroupMember(v) {
 		notes = append(notes, name+" is a member of it: its data goes with the group snapshot, and never alone")
 		if text := snapshots.DrillWords(v, now); text != "" {
 			notes = append(notes, "of "+name+", "+text)

@@ -103,7 +103,7 @@ func Complete(v *groupv1.VolumeGroupSnapshot, at metav1.Time) (all []client.Obje
 			{APIVersion: groupv1.SchemeGroupVersion.String(), Kind: "VolumeGroupSnapshot", Name: v.Name, UID: v.UID},
 		}
 		m.Spec.Source.PersistentVolumeClaimName = &name
-		m.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: new(true), CreationTime: &at}
+		m.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: new(true), CreationTime: &at, VolumeGroupSnapshotName: &v.Name}
 		all = append(all, m)
 	}
 	return all

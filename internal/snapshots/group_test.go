@@ -67,7 +67,7 @@ func group(age time.Duration, record, holds string) groupBuilder {
 	for name := range strings.FieldsSeq(holds) {
 		m := ready(age).VolumeSnapshot
 		m.Name, m.Spec.Source.PersistentVolumeClaimName = v.Name+"-"+name, &name
-		m.Labels = map[string]string{v1alpha1.LabelGroupSnapshot: v.Name}
+		m.Labels, m.Status.VolumeGroupSnapshotName = map[string]string{v1alpha1.LabelGroupSnapshot: v.Name}, &v.Name
 		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: groupv1.SchemeGroupVersion.String(), Kind: "VolumeGroupSnapshot", Name: v.Name, UID: v.UID}}
 		b.members = append(b.members, m)
 	}
@@ -164,7 +164,9 @@ func TestMapGroup(t *testing.T) {
 		"keeps the newest that holds a PVC":                 {schedule: ttl, groups: []groupBuilder{onlyA, old, older}, wantDelete: []string{"g40h0m0s"}, wantEvidence: []string{"g1h0m0s", "g30h0m0s"}, wantSeek: []string{"g1h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "holds no data of b"},
 		"counts no member that is being deleted":            {schedule: ttl, groups: []groupBuilder{group(time.Hour, "a b", "a b").with(func(m []client.Object) { markDeleting(m[1]) }), old, older}, wantDelete: []string{"g40h0m0s"}, wantProblem: v1alpha1.ReasonMemberDeleted, wantMessage: "the data of b"},
 		"nor one that is not ready":                         {schedule: ttl, groups: []groupBuilder{group(time.Hour, "a b", "a b").with(func(m []client.Object) { m[1].(*snapshotv1.VolumeSnapshot).Status.ReadyToUse = nil }), old, older}, wantDelete: []string{"g40h0m0s"}},
-		"nor two of one PVC":                                {schedule: ttl, groups: []groupBuilder{group(time.Hour, "a b", "a b b"), old, older}, wantDelete: []string{"g40h0m0s"}, wantSeek: []string{"g1h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "holds no data of b"},
+		"nor one that only names the group as its owner":    {schedule: ttl, groups: []groupBuilder{group(time.Hour, "a b", "a b").with(func(m []client.Object) { m[1].(*snapshotv1.VolumeSnapshot).Status.VolumeGroupSnapshotName = nil }), old, older}, wantDelete: []string{"g40h0m0s"}, wantSeek: []string{"g1h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "holds no data of b"},
+		"keeps what one of two members of a PVC keeps":      {schedule: ttl, groups: []groupBuilder{onlyA, group(30*time.Hour, "a b", "b b a"), older}, wantDelete: []string{"g40h0m0s"}, wantEvidence: []string{"g1h0m0s", "g30h0m0s"}, wantSeek: []string{"g1h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "holds no data of b"},
+		"reports two members of a PVC":                      {groups: []groupBuilder{group(30*time.Second, "a b", "a b b")}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "has several VolumeSnapshots of b"},
 		"nor one of another group":                          {schedule: ttl, groups: []groupBuilder{group(time.Hour, "a b", "a b").with(func(m []client.Object) { m[1].GetOwnerReferences()[0].UID = "other" }), old, older}, wantDelete: []string{"g40h0m0s"}, wantSeek: []string{"g1h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete},
 		"is held by a hold on a member":                     {schedule: ttl, groups: []groupBuilder{now, group(30*time.Hour, "a b", "a b").with(func(m []client.Object) { annotate(m[0], v1alpha1.AnnotationHold, "") })}},
 		"is held by a PVC that is restored from a member":   {schedule: ttl, groups: []groupBuilder{now, old}, related: []client.Object{claim("r").phase(corev1.ClaimPending).from(snapshotv1.GroupName, "VolumeSnapshot", "g30h0m0s-b").PersistentVolumeClaim}},

@@ -205,16 +205,19 @@ func (p *program) addMembers(d *mapcontroller.Decision, status *keyStatus, g *gr
 				report.List(names, maxTerminating), v.Name)})
 		}
 		s := &g.Whole.Snapshots[i]
-		if i != newest || !s.ReadyToUse || s.Deleting || len(g.lacks[i])+len(g.strangers[i]) == 0 {
+		if i != newest || !s.ReadyToUse || s.Deleting || len(g.lacks[i])+len(g.doubled[i])+len(g.strangers[i]) == 0 {
 			continue
 		}
-		if patience := s.AgeBase(now).Add(memberPatience); len(g.strangers[i]) == 0 && now.Before(patience) {
+		if patience := s.AgeBase(now).Add(memberPatience); len(g.doubled[i])+len(g.strangers[i]) == 0 && now.Before(patience) {
 			d.Next = earliest(d.Next, patience)
 			continue
 		}
 		var what []string
 		if len(g.lacks[i]) > 0 {
 			what = append(what, "holds no data of "+report.List(g.lacks[i], maxTerminating))
+		}
+		if len(g.doubled[i]) > 0 {
+			what = append(what, "has several VolumeSnapshots of "+report.List(g.doubled[i], maxTerminating))
 		}
 		if len(g.strangers[i]) > 0 {
 			what = append(what, "holds data of others: "+report.List(g.strangers[i], maxTerminating))

@@ -25,7 +25,7 @@ import (
 // members are what labels and listing make of VolumeSnapshots that the snapshot controller
 // makes for a group snapshot.
 var members = mapcontroller.Children{
-	Object: &snapshotv1.VolumeSnapshot{}, Label: v1alpha1.LabelGroupSnapshot, Strip: stripMember, Claims: claimsMember,
+	Object: &snapshotv1.VolumeSnapshot{}, Label: v1alpha1.LabelGroupSnapshot, Strip: stripMember, Made: madeFor, Claims: claimsMember,
 }
 
 // groupSeries is the group snapshots of a group as decisions see them.
@@ -34,9 +34,9 @@ type groupSeries struct {
 	outputs []*groupv1.VolumeGroupSnapshot
 	// held are, for each output, its members that count, by the UID of the PVC.
 	held []map[types.UID]*snapshotv1.VolumeSnapshot
-	// lacks are, for each output, the PVCs of its record without a member; deleted those whose member is being
-	// deleted, and strangers the members of which the record knows no PVC.
-	lacks, deleted, strangers [][]string
+	// lacks are, for each output, the PVCs of its record without a member; doubled those with several, deleted those
+	// whose member is being deleted, and strangers the members of which the record knows no PVC.
+	lacks, doubled, deleted, strangers [][]string
 }
 
 // groupSeriesOf returns the group snapshots of a key. The claim of the whole is that of a
@@ -73,21 +73,24 @@ func (g *groupSeries) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, na
 	}
 	byClaim, strangers := membersByClaim(of, record)
 	var parts []retention.Part
-	var lacks, deleted []string
+	var lacks, doubled, deleted []string
 	held := map[types.UID]*snapshotv1.VolumeSnapshot{}
 	for _, name := range slices.Sorted(maps.Keys(record)) {
 		uid, found := record[name], byClaim[name]
 		if s.Uncut() && (names[name] != uid || g.Claims[string(uid)].Deleting) {
 			g.Whole.ClaimDeleting = true // it would be cut without it, or from another one of its name
 		}
-		switch {
-		case len(found) != 1 || held[uid] != nil: // of several, nobody knows which it is
+		if len(found) > 1 {
+			doubled = append(doubled, name)
+		}
+		switch best := bestMember(found); {
+		case best == nil || held[uid] != nil: // the record has a UID twice
 			lacks = append(lacks, name)
-		case found[0].DeletionTimestamp != nil:
+		case best.DeletionTimestamp != nil:
 			deleted = append(deleted, name)
 		default:
-			held[uid] = found[0]
-			m := snapshotOf(found[0])
+			held[uid] = best
+			m := snapshotOf(best)
 			parts = append(parts, retention.Part{
 				UID: string(uid), Ready: m.ReadyToUse, HasError: m.HasError, ErrorTime: m.ErrorTime,
 				VerifiedAt: m.VerifiedAt, VerifyFailedAt: m.VerifyFailedAt,
@@ -98,8 +101,29 @@ func (g *groupSeries) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, na
 		parts = nil
 	}
 	g.outputs, g.held = append(g.outputs, v), append(g.held, held)
-	g.lacks, g.deleted, g.strangers = append(g.lacks, lacks), append(g.deleted, deleted), append(g.strangers, strangers)
+	g.lacks, g.doubled = append(g.lacks, lacks), append(g.doubled, doubled)
+	g.deleted, g.strangers = append(g.deleted, deleted), append(g.strangers, strangers)
 	g.Whole.Snapshots, g.Parts = append(g.Whole.Snapshots, s), append(g.Parts, parts)
+}
+
+// bestMember returns the member of a PVC that counts; nil if there is none. Of several, nobody knows which has the data, and one
+// that can be restored from is enough: doubt keeps a group snapshot.
+func bestMember(of []*snapshotv1.VolumeSnapshot) (best *snapshotv1.VolumeSnapshot) {
+	rank := func(m *snapshotv1.VolumeSnapshot) int {
+		switch {
+		case m.DeletionTimestamp != nil:
+			return 0
+		case !readyToUse(m):
+			return 1
+		}
+		return 2
+	}
+	for _, m := range of {
+		if best == nil || rank(m) > rank(best) || rank(m) == rank(best) && m.Name < best.Name {
+			best = m
+		}
+	}
+	return best
 }
 
 // membersByClaim returns members by the PVC of the record that they name, and what the others
@@ -165,3 +189,6 @@ func claimsMember(ctx context.Context, live client.Reader, output, child client.
 func MembersOf(v *groupv1.VolumeGroupSnapshot, all []client.Object) []client.Object {
 	return members.Of(v, all)
 }
+
+// IsMemberOf returns whether a VolumeSnapshot, labeled or not, is a member of a group snapshot.
+func IsMemberOf(o client.Object, v *groupv1.VolumeGroupSnapshot) bool { return members.Includes(v, o) }

@@ -10,13 +10,14 @@ import (
 	"slices"
 	"strings"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 // maxGroup is how many PVCs a group has at most.
@@ -68,9 +69,24 @@ func sourcesOf(o client.Object) []string {
 // Claims returns the names and the UIDs of the PVCs that a VolumeGroupSnapshot was to be taken of.
 func Claims(v *groupv1.VolumeGroupSnapshot) map[string]types.UID { return ClaimsOf(v) }
 
-// IsMemberOf returns whether a VolumeSnapshot, labeled or not, is a member of a group snapshot.
-func IsMemberOf(o client.Object, v *groupv1.VolumeGroupSnapshot) bool {
-	return o.GetNamespace() == v.Namespace && mapcontroller.Refers(o, v)
+// madeFor implements Children.Made. Whoever may create VolumeSnapshots writes owners and labels. Only the
+// snapshot controller writes the status.
+func madeFor(output, child client.Object) bool { return groupOf(child) == output.GetName() }
+
+// groupOf returns the name of the group snapshot for which the snapshot controller made a VolumeSnapshot; empty: for none.
+func groupOf(o client.Object) string {
+	if v, ok := o.(*snapshotv1.VolumeSnapshot); ok && v.Status != nil {
+		return ptr.Deref(v.Status.VolumeGroupSnapshotName, "")
+	}
+	return ""
+}
+
+// LabeledMember returns the name of the group snapshot that a VolumeSnapshot is a labeled member of; empty if it is of none.
+func LabeledMember(o client.Object) string {
+	if name := o.GetLabels()[v1alpha1.LabelGroupSnapshot]; name == groupOf(o) {
+		return name
+	}
+	return ""
 }
 
 // boundFinalizer is set by the snapshot controller once a VolumeGroupSnapshot is bound to its

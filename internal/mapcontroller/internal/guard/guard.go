@@ -61,8 +61,7 @@ type offspringOf struct {
 	namespace   string
 }
 
-// Offspring returns the live objects of the kind of an output's children that refer to it
-// and are not labeled. What it lists is shared for a moment: it may be too late for what has just been made.
+// Offspring returns the live children of an output that are not labeled. What it lists is shared for a moment: it may be too late for what has just been made.
 func (g *Guard) Offspring(ctx context.Context, output client.Object) (found []client.Object, err error) {
 	kind := g.Kinds.Output(output).Children
 	ctx, _ = transport.WithSkew(ctx) // which a shared read needs; labels do not depend on it
@@ -89,7 +88,7 @@ func (g *Guard) Offspring(ctx context.Context, output client.Object) (found []cl
 		switch {
 		case client.IgnoreNotFound(err) != nil:
 			return nil, err
-		case err == nil && !labeled && plan.Refers(child, output):
+		case err == nil && !labeled && kind.Includes(output, child):
 			found = append(found, child)
 		}
 	}

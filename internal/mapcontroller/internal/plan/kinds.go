@@ -103,6 +103,9 @@ type Children struct {
 	Label string
 	// Strip reduces an object to what decisions read. Nil: it stays whole.
 	Strip func(any) (any, error)
+	// Made returns whether an object that refers to an output was made for it: whoever may create
+	// objects can name any owner. It reads only what Strip keeps. Nil: it was.
+	Made func(output, child client.Object) bool
 	// Claims returns whether an object that refers to an output, and carries no label, is
 	// to be labeled. It may read live. Nil: it is.
 	Claims func(ctx context.Context, live client.Reader, output, child client.Object) (bool, error)
@@ -111,11 +114,16 @@ type Children struct {
 // Of returns those of some objects that are children of an output.
 func (c *Children) Of(output client.Object, objects []client.Object) (children []client.Object) {
 	for _, o := range objects {
-		if o.GetNamespace() == output.GetNamespace() && o.GetLabels()[c.Label] == output.GetName() && Refers(o, output) {
+		if o.GetLabels()[c.Label] == output.GetName() && c.Includes(output, o) {
 			children = append(children, o)
 		}
 	}
 	return children
+}
+
+// Includes returns whether an object, labeled or not, is a child of an output.
+func (c *Children) Includes(output, o client.Object) bool {
+	return o.GetNamespace() == output.GetNamespace() && Refers(o, output) && (c.Made == nil || c.Made(output, o))
 }
 
 // Kinds are the kinds of one controller, told apart by GroupVersionKind.

@@ -37,10 +37,10 @@ func partsOf(groups, snapshots, claims []client.Object) (all []client.Object) {
 		uncut := g.Status == nil || g.Status.CreationTime == nil
 		members := membersOf(g, snapshots)
 		for name, uid := range recordOf(g) {
-			of := slices.DeleteFunc(slices.Clone(members), func(m *snapshotv1.VolumeSnapshot) bool {
-				return ptr.Deref(m.Spec.Source.PersistentVolumeClaimName, "") != name
+			of := slices.DeleteFunc(slices.Clone(members), func(m *snapshotv1.VolumeSnapshot) bool { // of several, one is enough
+				return ptr.Deref(m.Spec.Source.PersistentVolumeClaimName, "") != name || m.DeletionTimestamp != nil
 			})
-			if !uncut && (len(of) != 1 || of[0].DeletionTimestamp != nil) {
+			if !uncut && len(of) == 0 {
 				continue
 			}
 			part := &snapshotv1.VolumeSnapshot{ObjectMeta: *g.ObjectMeta.DeepCopy()}
@@ -52,7 +52,8 @@ func partsOf(groups, snapshots, claims []client.Object) (all []client.Object) {
 				if e := g.Status.Error; e != nil {
 					part.Status.Error = &snapshotv1.VolumeSnapshotError{Time: e.Time, Message: e.Message}
 				}
-				part.Status.ReadyToUse = new(!uncut && ptr.Deref(g.Status.ReadyToUse, false) && ptr.Deref(of[0].Status.ReadyToUse, false))
+				part.Status.ReadyToUse = new(!uncut && ptr.Deref(g.Status.ReadyToUse, false) &&
+					slices.ContainsFunc(of, func(m *snapshotv1.VolumeSnapshot) bool { return ptr.Deref(m.Status.ReadyToUse, false) }))
 			}
 			if slices.ContainsFunc(members, func(m *snapshotv1.VolumeSnapshot) bool {
 				_, held := m.Annotations[v1alpha1.AnnotationHold]
@@ -90,10 +91,15 @@ func membersOf(g *groupv1.VolumeGroupSnapshot, snapshots []client.Object) (all [
 	return all
 }
 
-// groupOf returns the UID of the group snapshot of which a VolumeSnapshot is a member, empty if it is none.
+// groupOf returns the UID of the group snapshot of which a VolumeSnapshot is a member, empty if it is none: whoever creates one can name
+// any owner, but only the snapshot controller writes the status.
 func groupOf(o client.Object) types.UID {
+	v, ok := o.(*snapshotv1.VolumeSnapshot)
+	if !ok || v.Status == nil {
+		return ""
+	}
 	for _, ref := range o.GetOwnerReferences() {
-		if ref.Kind == kube.Groups.GroupVersionKind().Kind {
+		if ref.Kind == kube.Groups.GroupVersionKind().Kind && ref.Name == ptr.Deref(v.Status.VolumeGroupSnapshotName, "") {
 			return ref.UID
 		}
 	}

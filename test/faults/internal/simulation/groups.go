@@ -80,7 +80,7 @@ func (d *driver) takeGroup(g *groupv1.VolumeGroupSnapshot) {
 			Spec: snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: &c.Name}},
 		}).(*snapshotv1.VolumeSnapshot)
 		d.report(v, func(status *snapshotv1.VolumeSnapshotStatus) {
-			status.CreationTime, status.ReadyToUse = &now, new(false)
+			status.CreationTime, status.ReadyToUse, status.VolumeGroupSnapshotName = &now, new(false), &g.Name
 		})
 	}
 	d.reportGroup(g, func(status *groupv1.VolumeGroupSnapshotStatus) {
@@ -153,6 +153,7 @@ var groupActions = []action{
 			u.edit(kube.Groups, g.Name, func(o client.Object) { delete(o.GetAnnotations(), v1alpha1.AnnotationHold) })
 		}
 	}},
+	{8, "create a VolumeSnapshot that claims to be a member", onGroup((*users).claimMembership)},
 	{8, "freeze the watch of group snapshots", func(u *users) { u.freeze(kube.Groups, u.anyTime()) }},
 	{5, "delete group snapshots unseen", func(u *users) {
 		u.freeze(kube.Groups, u.hours())
@@ -164,6 +165,27 @@ var groupActions = []action{
 			u.delete(kube.Groups, g.Name)
 		}
 	}},
+}
+
+// claimMembership creates a VolumeSnapshot that names a group snapshot as its owner, and perhaps has the operator's labels. Whoever may create
+// one can do that.
+func (u *users) claimMembership(g *groupv1.VolumeGroupSnapshot) {
+	name, labels := "claims-"+stamp(), map[string]string{}
+	if u.server.Find(kube.Snapshots, name) != nil {
+		return
+	}
+	if !oneIn(u.r, 3) {
+		labels[v1alpha1.LabelGroupSnapshot] = g.Name
+	}
+	if oneIn(u.r, 3) {
+		labels[v1alpha1.LabelMapKey], labels[v1alpha1.LabelSchedule] = g.Labels[v1alpha1.LabelMapKey], g.Labels[v1alpha1.LabelSchedule]
+	}
+	u.create(&snapshotv1.VolumeSnapshot{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: groupv1.SchemeGroupVersion.String(), Kind: "VolumeGroupSnapshot", Name: g.Name, UID: g.UID},
+		}},
+		Spec: snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: new(u.anyClaim())}},
+	})
 }
 
 // onGroup does something with a group snapshot, if there is one.
