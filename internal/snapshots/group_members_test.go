@@ -59,7 +59,7 @@ func drawForeign(t *rapid.T, s scheduleBuilder, name string, groups []groupBuild
 
 // Contract: GRP-6, GRP-14.
 func TestNoVolumeSnapshotThatOthersCreateDeletesAGroupSnapshotEarlier(t *testing.T) {
-	subsets := []string{"a b", "a b", "a", "b", ""}
+	subsets, scheme := []string{"a b", "a b", "a", "b", ""}, judgeScheme(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		s := rapid.SampledFrom([]scheduleBuilder{every("6h").ttl("1d"), every("6h").ttl("1d").minVerified(1), every("6h").maxCount(2)}).Draw(rt, "schedule").grouped()
 		var groups []groupBuilder
@@ -71,7 +71,7 @@ func TestNoVolumeSnapshotThatOthersCreateDeletesAGroupSnapshotEarlier(t *testing
 		for i := range rapid.IntRange(1, 4).Draw(rt, "foreign") {
 			foreign = append(foreign, drawForeign(rt, s, fmt.Sprintf("foreign-%d", i), groups))
 		}
-		judge, err := NewJudge(judgeScheme(t), s.SnapshotSchedule, Classes{})
+		judge, err := NewJudge(scheme, s.SnapshotSchedule, Classes{})
 		must(t, err)
 		deletes := func(more ...client.Object) (names []string) {
 			series := Series{MapKey: wholeKey, Snapshots: slices.Clone(more), Members: slices.Clone(more)}
