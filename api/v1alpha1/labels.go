@@ -100,11 +100,6 @@ const (
 	// space the one before it, if there was one. It is removed with the rollback's hold.
 	AnnotationHoldBeforeRollback = Prefix + "hold-before-rollback"
 
-	// AnnotationHoldForCopies is on a VolumeSnapshot while the kubectl plugin copies it to other
-	// namespaces: the hold that the plugin set, the one before it, and for which copies it is. The
-	// plugin takes off the hold with the last of them.
-	AnnotationHoldForCopies = Prefix + "hold-for-copies"
-
 	// AnnotationCopyOf is the VolumeSnapshot, as namespace/name/UID, of which the kubectl plugin makes
 	// a copy in another namespace, on the VolumeSnapshotContent that exists meanwhile.
 	AnnotationCopyOf = Prefix + "copy-of"

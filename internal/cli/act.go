@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/schedule"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -43,31 +42,30 @@ func (f *Factory) warn(format string, args ...any) {
 	say(f.ErrOut, "Warning: "+fmt.Sprintf(format, args...))
 }
 
-// eachSnapshot is the RunE of a command that does something with each named
-// VolumeSnapshot or VolumeGroupSnapshot. It returns all errors.
-func (f *Factory) eachSnapshot(do func(ctx context.Context, v client.Object) error) func(*cobra.Command, []string) error {
-	return f.connected(func(ctx context.Context, names []string) error {
-		var errs []error
-		for _, name := range names {
-			v, err := f.getSnapshot(ctx, name)
-			if err == nil {
-				err = do(ctx, v)
-			}
-			errs = append(errs, err)
-		}
-		return errors.Join(errs...)
-	})
-}
+// snapshotTypes are what may stand before the name of a VolumeSnapshot, groupTypes before that of a VolumeGroupSnapshot.
+var (
+	snapshotTypes = []string{"vs", "volumesnapshot", "volumesnapshots", snapshotResource, "volumesnapshots.snapshot.storage.k8s.io"}
+	groupTypes    = []string{
+		"vgs", "volumegroupsnapshot", "volumegroupsnapshots", groupResource, "volumegroupsnapshots.groupsnapshot.storage.k8s.io",
+	}
+)
 
-// getSnapshot reads a VolumeSnapshot or, if there is none of the name, a VolumeGroupSnapshot. The name may be written as
-// this plugin prints it, with a resource before it.
+// getSnapshot reads a VolumeSnapshot or, if there is none of the name, a VolumeGroupSnapshot. A type before the name, as kubectl
+// and this plugin print it, says which of them.
 func (f *Factory) getSnapshot(ctx context.Context, name string) (client.Object, error) {
-	for _, resource := range []string{snapshotResource, groupResource} {
-		name = strings.TrimPrefix(name, resource+"/")
+	kind := ""
+	if before, after, found := strings.Cut(name, "/"); found {
+		kind, name = strings.ToLower(before), after
+		if !slices.Contains(snapshotTypes, kind) && !slices.Contains(groupTypes, kind) {
+			return nil, fmt.Errorf("%s/%s is neither a VolumeSnapshot nor a VolumeGroupSnapshot", before, after)
+		}
 	}
 	v, group := &snapshotv1.VolumeSnapshot{}, &groupv1.VolumeGroupSnapshot{}
+	if slices.Contains(groupTypes, kind) {
+		return group, f.get(ctx, name, group)
+	}
 	err := f.get(ctx, name, v)
-	if apierrors.IsNotFound(err) && f.client.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, group) == nil {
+	if kind == "" && apierrors.IsNotFound(err) && f.get(ctx, name, group) == nil {
 		return group, nil
 	}
 	return v, err
@@ -134,114 +132,12 @@ func update[T any, P interface {
 	return changed, err
 }
 
-func newHoldCommand(f *Factory) *cobra.Command {
-	var reason, until string
-	cmd := &cobra.Command{
-		Use:     "hold SNAPSHOT...",
-		GroupID: GroupAct,
-		Short:   "Keep snapshots: retention does not delete them",
-		Long: "Keep snapshots: retention does not delete a snapshot that is held. The schedule still counts it.\n" +
-			"A hold does not outlive the schedule: to keep a snapshot that does, use release.",
-		Example: `  # Keep the snapshot from before an upgrade, and say why
-  kubectl snapsched hold pgdata-20261121100928-46grgsginy --reason "before the upgrade to 18"
-
-  # Keep it for a week
-  kubectl snapsched hold pgdata-20261121100928-46grgsginy --until 1w`,
-		Args:              argument("SNAPSHOT", anyNumber),
-		ValidArgsFunction: f.CompleteSnapshots(),
-		RunE: f.eachSnapshot(func(ctx context.Context, v client.Object) (err error) {
-			if until != "" && reason == "" { // the same end for all
-				if reason, err = f.endOfHold(ctx, until); err != nil {
-					return err
-				}
-			}
-			return f.hold(ctx, v, reason)
-		}),
+// updateSnapshot is update for both kinds.
+func (f *Factory) updateSnapshot(ctx context.Context, v client.Object, decide func() ([]byte, error)) (changed bool, err error) {
+	if group, isGroup := v.(*groupv1.VolumeGroupSnapshot); isGroup {
+		return update(ctx, f, group, decide)
 	}
-	cmd.Flags().StringVar(&until, "until", "", "When the hold ends: a time in RFC 3339, such as 2027-01-31T18:00:00Z, or after how long, "+
-		"such as 12h or 7d. If omitted, never.")
-	cmd.Flags().StringVar(&reason, "reason", "", "Why it is held: the value of the annotation "+v1alpha1.AnnotationHold+".")
-	cmd.MarkFlagsMutuallyExclusive("reason", "until")
-	return cmd
-}
-
-// heldWithoutReason is the value of the annotation where nobody gives a reason.
-const heldWithoutReason = "true"
-
-// endOfHold returns the value of the annotation for --until.
-func (f *Factory) endOfHold(ctx context.Context, until string) (string, error) {
-	now, err := f.serverTime(ctx)
-	if err != nil {
-		return "", err
-	}
-	end, err := time.Parse(time.RFC3339, until)
-	if err != nil {
-		d, err := schedule.ParseDuration(until)
-		if err != nil {
-			return "", fmt.Errorf("--until: %q is neither a time in RFC 3339 nor a duration such as 12h or 7d", until)
-		}
-		end = now.Add(d)
-	}
-	if !end.After(now) {
-		return "", fmt.Errorf("--until: %s is not in the future", until)
-	}
-	return end.UTC().Format(time.RFC3339), nil
-}
-
-func (f *Factory) hold(ctx context.Context, v client.Object, reason string) error {
-	held, is := v.GetAnnotations()[v1alpha1.AnnotationHold]
-	resource, kind := resourceOf(v)
-	switch {
-	case v.GetDeletionTimestamp() != nil:
-		return beingDeleted(v)
-	case is && (reason == "" || reason == held):
-		f.did(resource, v.GetName(), "unchanged")
-		return nil
-	case reason == "":
-		reason = heldWithoutReason
-	}
-	if v.GetLabels()[v1alpha1.LabelMapKey] == "" && snapshots.LabeledMember(v) == "" {
-		f.warn("%s %s is not a schedule's, so only schedules that adopt it respect the hold", kind, v.GetName())
-	}
-	if err := f.annotate(ctx, v, v1alpha1.AnnotationHold, reason); err != nil {
-		return err
-	}
-	if v.GetDeletionTimestamp() != nil {
-		return beingDeleted(v) // since it was read
-	}
-	what := "held"
-	if is {
-		what += fmt.Sprintf(" in place of %q", held)
-	}
-	f.did(resource, v.GetName(), what)
-	return nil
-}
-
-func newUnholdCommand(f *Factory) *cobra.Command {
-	return &cobra.Command{
-		Use:     "unhold SNAPSHOT...",
-		GroupID: GroupAct,
-		Short:   "End a hold: retention applies again",
-		Long: "End a hold. Retention applies again: a snapshot that has expired is deleted within seconds.\n" +
-			"'kubectl snapsched why' says what would become of it.",
-		Example:           `  kubectl snapsched unhold pgdata-20261121100928-46grgsginy`,
-		Args:              argument("SNAPSHOT", anyNumber),
-		ValidArgsFunction: f.CompleteSnapshots(),
-		RunE:              f.eachSnapshot(f.unhold),
-	}
-}
-
-func (f *Factory) unhold(ctx context.Context, v client.Object) error {
-	resource, _ := resourceOf(v)
-	if _, held := v.GetAnnotations()[v1alpha1.AnnotationHold]; !held {
-		f.did(resource, v.GetName(), "unchanged")
-		return nil
-	}
-	if err := f.annotate(ctx, v, v1alpha1.AnnotationHold, nil); err != nil {
-		return err
-	}
-	f.did(resource, v.GetName(), "no longer held")
-	return nil
+	return update(ctx, f, v.(*snapshotv1.VolumeSnapshot), decide)
 }
 
 func newReleaseCommand(f *Factory) *cobra.Command {
@@ -256,24 +152,27 @@ func newReleaseCommand(f *Factory) *cobra.Command {
 		Example:           `  kubectl snapsched release pgdata-20261121100928-46grgsginy`,
 		Args:              argument("SNAPSHOT", anyNumber),
 		ValidArgsFunction: f.CompleteSnapshots(),
-		RunE:              f.eachSnapshot(f.release),
+		RunE: f.connected(func(ctx context.Context, names []string) error {
+			var errs []error
+			for _, name := range names {
+				v, err := f.getSnapshot(ctx, name)
+				if err == nil {
+					err = f.release(ctx, v)
+				}
+				errs = append(errs, err)
+			}
+			return errors.Join(errs...)
+		}),
 	}
 }
 
 func (f *Factory) release(ctx context.Context, v client.Object) error {
 	resource, _ := resourceOf(v)
-	var released bool
-	var err error
-	switch v := v.(type) {
-	case *groupv1.VolumeGroupSnapshot:
-		released, err = update(ctx, f, v, func() ([]byte, error) { return releasePatch(v) })
-	case *snapshotv1.VolumeSnapshot:
-		if snapshots.GroupMember(v) {
-			return fmt.Errorf("VolumeSnapshot %s is a member of a VolumeGroupSnapshot, and its data belongs to that: "+
-				"release the VolumeGroupSnapshot", v.Name)
-		}
-		released, err = update(ctx, f, v, func() ([]byte, error) { return releasePatch(v) })
+	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); !isGroup && snapshots.GroupMember(v) {
+		return fmt.Errorf("VolumeSnapshot %s is a member of a VolumeGroupSnapshot, and its data belongs to that: "+
+			"release the VolumeGroupSnapshot", v.GetName())
 	}
+	released, err := f.updateSnapshot(ctx, v, func() ([]byte, error) { return releasePatch(v) })
 	if err != nil {
 		return err
 	}

@@ -232,10 +232,13 @@ func (r *restoration) choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot,
 	switch {
 	case r.snapshot != "":
 		v, err := r.getSnapshot(ctx, r.snapshot)
+		if err != nil {
+			return nil, err
+		}
 		if group, isGroup := v.(*groupv1.VolumeGroupSnapshot); isGroup {
 			return r.chooseGroup(ctx, group)
 		}
-		return []*snapshotv1.VolumeSnapshot{v.(*snapshotv1.VolumeSnapshot)}, err
+		return []*snapshotv1.VolumeSnapshot{v.(*snapshotv1.VolumeSnapshot)}, nil
 	case r.claim != "":
 		v, err := r.chooseOfClaim(ctx, r.claim)
 		return []*snapshotv1.VolumeSnapshot{v}, err

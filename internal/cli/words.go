@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
@@ -48,13 +49,14 @@ func explain(v retention.Verdict) string { return cmp.Or(verdictWords[v], v.Stri
 
 // heldWords say why and until when a snapshot is held. A group snapshot may also be held by a member.
 func heldWords(value string, end time.Time) string {
-	switch {
+	switch reason := holders.Reason(value); {
 	case !end.Equal(retention.Forever):
 		return "it is held until " + timestamp(end)
-	case value == "" || value == heldWithoutReason:
+	case reason == "" || reason == "true":
 		return explain(retention.HeldByAnnotation)
+	default:
+		return "it is held: " + reason
 	}
-	return "it is held: " + value
 }
 
 // sparedWords say why a snapshot is kept that would be deleted.

@@ -37,10 +37,12 @@ func TestHeldWords(t *testing.T) {
 		end   time.Time
 		want  string
 	}{
-		"until a time":       {"2027-01-31T18:00:00Z", until, "it is held until 2027-01-31T18:00:00Z"},
-		"with a reason":      {"before 18", retention.Forever, "it is held: before 18"},
-		"without a reason":   {"true", retention.Forever, "it carries the hold annotation"},
-		"held by its member": {"", retention.Forever, "it carries the hold annotation"},
+		"until a time":                {"2027-01-31T18:00:00Z", until, "it is held until 2027-01-31T18:00:00Z"},
+		"with the reason of a holder": {"forever: before 18", retention.Forever, "it is held: before 18"},
+		"by nobody":                   {"forever: no reason given", retention.Forever, "it carries the hold annotation"},
+		"with a reason":               {"before 18", retention.Forever, "it is held: before 18"},
+		"without a reason":            {"true", retention.Forever, "it carries the hold annotation"},
+		"held by its member":          {"", retention.Forever, "it carries the hold annotation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := heldWords(tc.value, tc.end); got != tc.want {

@@ -93,6 +93,12 @@ func HeldUntil(v client.Object) (end time.Time, held bool) {
 	return end.UTC(), true
 }
 
+// Uncut returns whether a snapshot holds no data yet.
+func Uncut(o client.Object) bool {
+	s, known := snapshotFrom(o)
+	return known && s.Uncut()
+}
+
 // timeOfText returns an RFC 3339 time; zero if the text is none.
 func timeOfText(text string) time.Time {
 	if text == "" || len(text) > len(time.RFC3339Nano) { // it is no time, and may have 256 KiB

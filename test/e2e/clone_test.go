@@ -95,7 +95,7 @@ func (o *original) expectIntact(ctx context.Context) {
 	v := get(ctx, o.snapshot)
 	Expect(ready(v)).To(BeTrue())
 	Expect(v.UID).To(Equal(o.snapshot.UID))
-	Expect(v.Annotations).NotTo(Or(HaveKey(v1alpha1.AnnotationHold), HaveKey(v1alpha1.AnnotationHoldForCopies)))
+	Expect(v.Annotations).NotTo(Or(HaveKey(v1alpha1.AnnotationHold), HaveKey(v1alpha1.AnnotationHolders)))
 	content := get(ctx, &snapshotv1.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: *v.Status.BoundVolumeSnapshotContentName}})
 	Expect(content.DeletionTimestamp).To(BeNil())
 	Expect(cluster.Storage().Volumes[o.namespace+"/data-0"].Snapshots).To(Equal(1))
@@ -389,8 +389,9 @@ var _ = Describe("kubectl snapsched restore --to-namespace", Ordered, ContinueOn
 		merge(ctx, o.snapshot, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationHold, hold)
 		code, _ := o.run(ctx, "")
 		Expect(code).To(BeZero())
-		Expect(get(ctx, o.snapshot).Annotations).To(And(HaveKeyWithValue(v1alpha1.AnnotationHold, hold),
-			Not(HaveKey(v1alpha1.AnnotationHoldForCopies))))
+		Expect(get(ctx, o.snapshot).Annotations).To(And(
+			HaveKeyWithValue(v1alpha1.AnnotationHold, BeElementOf(hold, "forever: "+hold)),
+			HaveKeyWithValue(v1alpha1.AnnotationHolders, Not(ContainSubstring("snapsched-copy-")))))
 	},
 		Entry("of two, the other ends later", "2100-01-01T00:00:00Z", NodeTimeout(3*time.Minute)),
 		Entry("of two, the other has no end", "an audit", NodeTimeout(3*time.Minute)),

@@ -49,6 +49,14 @@ func OfRollback(id string) string { return rollbackPrefix + id }
 // IsRollback returns whether a name is that of a rollback.
 func IsRollback(name string) bool { return strings.HasPrefix(name, rollbackPrefix) }
 
+// Reason returns the reason that the annotation hold gives; empty if it gives none. It may be a time.
+func Reason(hold string) string {
+	if reason := strings.TrimPrefix(hold, foreverPrefix); reason != Nobody {
+		return reason
+	}
+	return ""
+}
+
 // Holders are who holds a snapshot, and until when. They are not changed.
 type Holders struct{ ends map[string]time.Time }
 

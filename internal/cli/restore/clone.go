@@ -115,7 +115,7 @@ func (c *Clone) Next(now time.Time) (CloneStep, error) {
 	case bound:
 		return c.cleanUp(), nil
 	case stop == nil:
-		return c.forward(now), nil
+		return c.forward(now)
 	case c.Claim != nil && c.Claim.DeletionTimestamp == nil && c.NamespaceErr == nil:
 		return CloneStep{}, fmt.Errorf("%w\nPersistentVolumeClaim %s in namespace %s is made from it and not bound: "+
 			"delete that PVC, and run the command again to remove what was created for it", stop, c.Claim.Name, c.Namespace)
@@ -198,12 +198,18 @@ func (c *Clone) unlendable() error {
 	return nil
 }
 
-func (c *Clone) forward(now time.Time) CloneStep {
-	if patch := c.hold(now); patch != nil {
-		return CloneStep{
-			Text: fmt.Sprintf("Hold VolumeSnapshot %s for %.0f h", c.Of.Name, HoldFor.Hours()), Object: c.Original.Snapshot, Patch: patch,
-		}
+func (c *Clone) forward(now time.Time) (CloneStep, error) {
+	patch, err := c.hold(now)
+	if err != nil || patch == nil {
+		return c.lend(), err
 	}
+	return CloneStep{
+		Text: fmt.Sprintf("Hold VolumeSnapshot %s for %.0f h", c.Of.Name, HoldFor.Hours()), Object: c.Original.Snapshot, Patch: patch,
+	}, nil
+}
+
+// lend is the next step once the original is held.
+func (c *Clone) lend() CloneStep {
 	where := " in namespace " + c.Namespace
 	switch content, v := c.Content, c.Snapshot; {
 	case content == nil:

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // newClone is a copy to the namespace "lab" that nothing was done for.
@@ -267,15 +268,16 @@ func TestCloneWaitsForItsConsumer(t *testing.T) {
 	}
 }
 
-// Contract: CLONE-1.
+// Contract: CLONE-1, CLI-3.
 func TestCloneHolds(t *testing.T) {
 	later := func(d time.Duration) string { return noon.Add(d).Format(time.RFC3339) }
 	for name, c := range map[string]struct{ before, during, changed, after string }{
 		"nothing before":              {"", later(24 * time.Hour), "", ""},
 		"a hold that ends earlier":    {later(time.Hour), later(24 * time.Hour), "", later(time.Hour)},
 		"a hold that ends later":      {later(48 * time.Hour), later(48 * time.Hour), "", later(48 * time.Hour)},
-		"a hold without an end":       {"an audit", "an audit", "", "an audit"},
-		"somebody holds it meanwhile": {"", later(24 * time.Hour), "an audit", "an audit"},
+		"a hold without an end":       {"an audit", "forever: an audit", "", "forever: an audit"},
+		"somebody holds it meanwhile": {"", later(24 * time.Hour), "an audit", "forever: an audit"},
+		"somebody shortens the hold":  {"", later(24 * time.Hour), later(time.Minute), later(time.Minute)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clone := newClone(t)
@@ -287,10 +289,16 @@ func TestCloneHolds(t *testing.T) {
 			expect(t, "during", annotations[v1alpha1.AnnotationHold], c.during)
 			if c.changed != "" {
 				annotations[v1alpha1.AnnotationHold] = c.changed
+				until(t, clone, "Wait until PersistentVolumeClaim")
+				if end, held := snapshots.HeldUntil(clone.Original.Snapshot); !held || end.Before(noon.Add(24*time.Hour)) {
+					t.Errorf("it is held until %s", end)
+				}
 			}
 			until(t, clone, "")
 			expect(t, "after", clone.Original.Snapshot.Annotations[v1alpha1.AnnotationHold], c.after)
-			expect(t, "record", clone.Original.Snapshot.Annotations[v1alpha1.AnnotationHoldForCopies], "")
+			if _, left := clone.Original.Snapshot.Annotations[v1alpha1.AnnotationHolders]; left != (c.after != "") {
+				t.Errorf("holders: %v", clone.Original.Snapshot.Annotations)
+			}
 		})
 	}
 }
