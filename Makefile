@@ -414,7 +414,6 @@ dependencies: ## Download all modules and build the tools, so that other targets
 	$(CRANE) version > /dev/null
 	$(GO_LICENSES) --help > /dev/null
 	$(GORELEASER) --version
-	$(OPERATOR_VERIFY) --help > /dev/null
 	$(HELM) version > /dev/null
 	$(HUGO) version > /dev/null
 	go list -modfile=hack/tools/syft.mod -deps tool > /dev/null

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
@@ -181,6 +182,35 @@ var _ = Describe("config", func() {
 		},
 		Entry("quiesced snapshots", "quiesce", 6),
 		Entry("drills", "verify", 6))
+
+	// What visitors copy first.
+	DescribeTable("shows SnapshotSchedules that the API server accepts", func(path, annotation string, want int) {
+		text := suite.Must(os.ReadFile(filepath.Join(root, path)))
+		if annotation != "" {
+			chart := suite.Must(repo.Decode(text))[0]
+			list, _, err := unstructured.NestedString(chart.Object, "annotations", annotation)
+			Expect(err).NotTo(HaveOccurred())
+			text = []byte("items:\n" + list)
+		}
+		objects := suite.Must(repo.Decode(text))
+		if items, ok, _ := unstructured.NestedSlice(objects[0].Object, "items"); ok {
+			objects = nil
+			for _, item := range items {
+				objects = append(objects, &unstructured.Unstructured{Object: item.(map[string]any)})
+			}
+		}
+		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+			return o.GroupVersionKind().Group != v1alpha1.GroupName
+		})
+		Expect(objects).To(HaveLen(want))
+		accepted(objects...)
+	},
+		Entry("on Artifact Hub", "hack/helm/internal/chart/skeleton/Chart.yaml", "artifacthub.io/crdsExamples", 2),
+		Entry("for a cluster of kind", "hack/kind/first.yaml", "", 1),
+		Entry("for Flux, of one namespace", "config/gitops/flux/schedules/shop.yaml", "", 1),
+		Entry("for Flux, of another namespace", "config/gitops/flux/schedules/bank.yaml", "", 1),
+		Entry("in the demo, of a namespace", "hack/demo/schedule.yaml", "", 1),
+		Entry("in the demo, of all namespaces", "hack/demo/fleet.yaml", "", 1))
 
 	It("has samples that the API server accepts, of every file", func() {
 		inFiles := 0
