@@ -9,12 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/execute"
@@ -42,6 +44,7 @@ type Dependencies struct {
 type Controller struct {
 	spec    *MapController
 	options Options
+	log     logr.Logger
 
 	kinds *plan.Kinds
 	// parentKind is what parents are found like.
@@ -76,18 +79,20 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		err = errors.New("a dependency is missing: Client, Live, Scheme and Discovery must be set")
 	}
 	var kinds *plan.Kinds
+	var kept func(written, stored client.Object) error
 	if err == nil {
 		kinds, err = spec.kinds(d.Scheme, spec.NewParent())
 	}
 	if err == nil && spec.Status == nil {
-		err = status.SetGeneric(spec.NewParent(), *status.NewSummary(kinds))
-		spec.Status = func(_ time.Time, parent client.Object, s Summary) { _ = status.SetGeneric(parent, s) }
+		err = status.SetGeneric(time.Time{}, spec.NewParent(), *status.NewSummary(kinds))
+		spec.Status = func(now time.Time, parent client.Object, s Summary) { _ = status.SetGeneric(now, parent, s) }
+		kept = status.KeptGeneric
 	}
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
 	}
 	ctl := &Controller{
-		spec: spec, options: o, kinds: kinds, parentKind: spec.NewParent(),
+		spec: spec, options: o, log: logf.Log.WithValues("controller", spec.Name), kinds: kinds, parentKind: spec.NewParent(),
 		lookup:    lookup.New(spec.Name, kinds, spec.NewParent(), spec.ClusterScoped, o.Stores),
 		optional:  installed.NewOptional(kinds.Optional),
 		attempts:  queue.NewAttempts(o.Clock),
@@ -125,7 +130,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		ctl.changed.Add(reconcile.Request{NamespacedName: parent})
 	}}
 	ctl.writer = &status.Writer{
-		Client: writes, Clock: o.Clock, Kinds: kinds,
+		Client: writes, Live: d.Live, Clock: o.Clock, Kinds: kinds, Kept: kept,
 		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Record: spec.Record,
 		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status,
 		Unseen:      func() bool { return len(ctl.optional.Missing()) > 0 },
@@ -147,7 +152,7 @@ func (c *Controller) Limiter() *queue.Attempts { return c.attempts }
 
 // compile compiles a parent as it was read.
 func (c *Controller) compile(parent client.Object) plan.Parent {
-	program, err := c.spec.Compile(parent)
+	program, err := c.programOf(parent)
 	if errs := validation.IsValidLabelValue(parent.GetName()); len(errs) > 0 {
 		err = fmt.Errorf("metadata.name cannot be the label of an output: %s", errs[0])
 	}
@@ -161,6 +166,16 @@ func (c *Controller) compile(parent client.Object) plan.Parent {
 		return plan.Parent{Object: parent, Invalid: err}
 	}
 	return plan.Parent{Object: parent, Program: &program}
+}
+
+// programOf calls Compile. A spec with which it panics is invalid.
+func (c *Controller) programOf(parent client.Object) (program plan.Program, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			program, err = plan.Program{}, plan.NewPanicError(value)
+		}
+	}()
+	return c.spec.Compile(parent)
 }
 
 // parent returns a parent as the cache has it, compiled; not ok if there is none.
@@ -178,12 +193,26 @@ func (c *Controller) parent(name types.NamespacedName) (p plan.Parent, ok bool) 
 // SnapshotSchedule, after a write that took longer, once in a StatusInterval.
 func (c *Controller) compiled(o client.Object) plan.Parent {
 	name := client.ObjectKeyFromObject(o)
-	if known, ok := c.programs.Load(name); ok && known.(plan.Parent).Object == o {
+	known, ok := c.programs.Load(name)
+	if ok && known.(plan.Parent).Object == o {
 		return known.(plan.Parent)
 	}
 	p := c.compile(o)
+	if invalid := p.Invalid; invalid != nil && !(ok && sameError(known.(plan.Parent).Invalid, invalid)) {
+		c.log.Error(invalid, "Invalid spec", append(where(invalid), "namespace", o.GetNamespace(), "name", o.GetName())...)
+	}
 	c.programs.Store(name, p)
 	return p
+}
+
+func sameError(a, b error) bool { return a != nil && b != nil && a.Error() == b.Error() }
+
+// where returns where a user's function panicked, for a log.
+func where(err error) (keysAndValues []any) {
+	if panicked := (*plan.PanicError)(nil); errors.As(err, &panicked) {
+		keysAndValues = append(keysAndValues, "stack", string(panicked.Stack))
+	}
+	return keysAndValues
 }
 
 // forget drops everything that is remembered of a parent, but for the state of

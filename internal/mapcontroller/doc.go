@@ -41,6 +41,7 @@
 //	internal/plan/claim.go      which outputs are the parent's, by the ControllerRef laws; which inputs of a key are selected
 //	internal/plan/build.go      builds the plan
 //	internal/plan/collision.go  a desired output whose name is taken
+//	internal/plan/panic.go      a decision that panicked
 //	internal/plan/count.go      what a key adds to the parent's counts
 //
 //	internal/guard/guard.go    whether the parent may adopt; unlabeled children; the API server's time; pages of live metadata

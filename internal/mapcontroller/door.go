@@ -25,6 +25,7 @@ type (
 	Removal        = plan.Removal
 	Plan           = plan.Plan
 	CollisionError = plan.CollisionError
+	PanicError     = plan.PanicError
 	Outcome        = execute.Outcome
 	Failure        = execute.Failure
 	Verb           = execute.Verb

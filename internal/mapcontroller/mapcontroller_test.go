@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,6 +91,7 @@ func TestCompile(t *testing.T) {
 		"the program selects":                   {parent: fixture.Parent(), change: func(h *harness) { h.program.Selects = func(client.Object) bool { return true } }, wantAll: true},
 		"a selector that is none":               {parent: fixture.Parent(selector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}})), wantInvalid: "spec.selector"},
 		"an invalid spec":                       {parent: fixture.Parent(), change: func(h *harness) { h.invalid = errors.New("no such tier") }, wantInvalid: "no such tier"},
+		"a Compile that panics":                 {parent: fixture.Parent(), change: func(h *harness) { h.spec.Compile = func(client.Object) (Program, error) { panic("odd spec") } }, wantInvalid: "odd spec"},
 		"no Map":                                {parent: fixture.Parent(), change: func(h *harness) { h.program.Map = nil }, wantInvalid: "no Map"},
 		"a name that is too long for a label":   {parent: fixture.Parent(func(p *appsv1.Deployment) { p.Name = strings.Repeat("a", 64) }), wantInvalid: "metadata.name"},
 		"a name as long as a label may be":      {parent: fixture.Parent(func(p *appsv1.Deployment) { p.Name = strings.Repeat("a", 63) })},
@@ -110,6 +112,40 @@ func TestCompile(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
+	}
+}
+
+// The cache is restricted to outputs with a map key, but for kinds that are inputs, too.
+func TestByObject(t *testing.T) {
+	h := newHarness(t, nil, nil, func(c *MapController, _ *Options) {
+		c.Outputs = append(c.Outputs, Output{Object: &corev1.Secret{}, Resource: "secrets"})
+	})
+	byObject := h.spec.ByObject()
+	if len(byObject) != 1 {
+		t.Fatalf("%d kinds are restricted", len(byObject))
+	}
+	for o, by := range byObject {
+		if _, ok := o.(*corev1.Pod); !ok || by.Label.String() != fixture.Tags.MapKey {
+			t.Errorf("%T: %s", o, by.Label)
+		}
+	}
+}
+
+// An invalid spec is logged once, however often it is read.
+func TestAnInvalidSpecIsLoggedOnce(t *testing.T) {
+	h := newHarness(t, nil, nil)
+	logged := 0
+	h.log = funcr.New(func(_, args string) {
+		if logged++; !strings.Contains(args, "no such tier") || !strings.Contains(args, `"name"="p"`) {
+			t.Errorf("logged %s", args)
+		}
+	}, funcr.Options{})
+	h.invalid = errors.New("no such tier")
+	for range 3 {
+		h.compiled(fixture.Parent())
+	}
+	if logged != 1 {
+		t.Errorf("logged %d times", logged)
 	}
 }
 

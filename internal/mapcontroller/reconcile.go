@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/execute"
@@ -54,6 +55,9 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return result, err
 	}
 	p := c.kinds.Build(parent, req, seen)
+	if keysAndValues := where(p.Err); len(keysAndValues) > 0 { // the error itself is logged with the pass
+		logf.FromContext(ctx).Info("Decision panicked", keysAndValues...)
+	}
 	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key)
 	outcome, delay, err := c.executor.Run(ctx, execute.Work{Request: req, Parent: parent.Object, Seen: seen, Plan: p, Aside: aside})
 	p.Key.Counts = c.counted(parent, req, seen, p, outcome)

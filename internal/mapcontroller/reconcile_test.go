@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,6 +155,51 @@ func TestReconcileReports(t *testing.T) {
 	h.reconcile(t)
 	if len(reports) != 3 || reports[2] != (report{"in-uid's status", nil}) {
 		t.Errorf("reports %v", reports)
+	}
+}
+
+// A decision that panics keeps neither the status of its parent from being written, nor another key from its output. It is
+// retried with backoff.
+//
+// Contract: STAT-9.
+func TestADecisionThatPanicsIsAnErrorOfItsKey(t *testing.T) {
+	bad := fixture.Input(func(s *corev1.Secret) { s.Name, s.UID = "bad", "bad-uid" })
+	all := []client.Object{fixture.Parent(), fixture.Input(), bad}
+	var failed error
+	h := newHarness(t, all, all, func(c *MapController, _ *Options) {
+		c.Report = func(_ client.Object, mapKey string, _, decided any, o Outcome) any {
+			if mapKey == "bad-uid" {
+				failed = o.Err
+			}
+			return decided
+		}
+	})
+	decide := h.program.Map
+	h.program.Map = func(seen Observation) Decision {
+		if seen.Selected[0].GetName() == "bad" {
+			panic("odd input")
+		}
+		return decide(seen)
+	}
+	h.aggregator.Track(fixture.Parent(), []string{testKey.MapKey, "bad-uid"})
+	h.reconcile(t)
+	badKey := Request{Parent: testKey.Parent, MapKey: "bad-uid"}
+	var delays []time.Duration
+	for range 3 {
+		if _, err := h.Reconcile(t.Context(), badKey); err == nil || !strings.Contains(err.Error(), "odd input") {
+			t.Fatalf("error %v", err)
+		}
+		delays = append(delays, h.attempts.When(badKey))
+		h.clock.SetTime(h.clock.Now().Add(delays[len(delays)-1]))
+	}
+	if !(delays[0] < delays[1] && delays[1] < delays[2]) {
+		t.Errorf("retried after %v", delays)
+	}
+	if panicked := (*PanicError)(nil); !errors.As(failed, &panicked) {
+		t.Errorf("reported %v", failed)
+	}
+	if !h.aggregator.Settled(fixture.Parent()) || !slices.Equal(h.api.Pods(t), []string{"in"}) {
+		t.Errorf("settled %v, pods %v", h.aggregator.Settled(fixture.Parent()), h.api.Pods(t))
 	}
 }
 

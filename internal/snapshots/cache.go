@@ -36,6 +36,7 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 	}
 	return cache.Options{
 		NewInformer:       withoutNamespaces(stores.NewInformer),
+		SyncPeriod:        new(time.Duration), // keys are requeued by time: to deliver all objects again finds nothing
 		DefaultNamespaces: only,
 		DefaultTransform:  cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{

@@ -295,6 +295,9 @@ func TestCacheOptionsRestrictTheCache(t *testing.T) {
 	if two := CacheOptions(NewStores(), "a", "b").DefaultNamespaces; len(two) != 2 {
 		t.Errorf("with two namespaces: %v", two)
 	}
+	if period := CacheOptions(NewStores()).SyncPeriod; period == nil || *period != 0 {
+		t.Error("informers deliver all objects again from time to time")
+	}
 	for o, by := range CacheOptions(NewStores()).ByObject {
 		switch o.(type) {
 		case *snapshotv1.VolumeSnapshot:

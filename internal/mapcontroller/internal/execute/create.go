@@ -39,7 +39,10 @@ func (r *run) create(ctx context.Context, want client.Object) {
 	r.executor.Attempts.Seen(r.work.Request, write)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		err = r.alreadyExists(ctx, want)
+		if err = r.alreadyExists(ctx, want); err == nil {
+			// After a crash, or with a second manager, once. Again and again: the cache is restricted to another label.
+			logf.FromContext(ctx).Info("Output exists and is not in the cache", "output", want.GetName())
+		}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		// Everything in the namespace is being deleted, which is no problem to report. It
 		// is tried again: for a moment the API server says so about a namespace that was

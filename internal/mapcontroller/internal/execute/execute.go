@@ -57,6 +57,8 @@ type Outcome struct {
 	Released []client.Object
 	// Failed are the writes that failed.
 	Failed []Failure
+	// Err is what of the decision broke the rules, and was left out: the plan's Err.
+	Err error
 	// Unanswered are the outputs of creates that may have been made.
 	Unanswered []client.Object
 	// Queued is why creates wait until they may be made; empty if none do.
@@ -176,7 +178,7 @@ func (e *Executor) failsRepeatedly(req plan.Request, o client.Object) bool {
 // Attempts for the delay then. Creates come first, so that a new output waits for
 // nothing.
 func (e *Executor) Run(ctx context.Context, w Work) (Outcome, time.Duration, error) {
-	r, p := &run{executor: e, work: w, next: w.Plan.Next}, w.Plan
+	r, p := &run{executor: e, work: w, next: w.Plan.Next, outcome: Outcome{Err: w.Plan.Err}}, w.Plan
 	if why := e.mayCreate(w.Request, p.Create, w.Seen.Outputs); why == "" {
 		for _, want := range p.Create {
 			r.create(ctx, want.Object)

@@ -20,7 +20,7 @@ import (
 // Build returns the plan for a key. What breaks the rules in a decision is left
 // out of the plan and becomes its Err: a Tombstone that creates, a delete of what
 // was not observed, an output of an unknown kind, a difference that cannot be
-// resolved.
+// resolved. A decision that panics is a PanicError, and an empty plan.
 func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 	owned, adopt, release := k.Ownership.Claim(parent.Object, seen.Outputs)
 	p := Plan{Release: release, Key: KeyStatus{Generation: parent.Object.GetGeneration()}}
@@ -43,7 +43,8 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 		slices.SortFunc(seen.Outputs, Older)
 	}
 
-	d := decide(parent.Program, seen)
+	d, err := decide(parent.Program, seen)
+	p.fail(err)
 	p.Evidence, p.Next = d.Evidence, d.Next
 	// What is about to be adopted counts, and what is not released yet: it is deleted with the parent.
 	p.Key.Counts, p.Key.Status = k.counts(seen.Selected, append(seen.Outputs, leaving...), len(seen.Selected) == 0), d.Status
@@ -106,18 +107,24 @@ func (k *Kinds) settles(o client.Object) time.Time {
 
 func (p *Plan) fail(err error) { p.Err = errors.Join(p.Err, err) }
 
-func decide(program *Program, seen Observation) Decision {
+// decide makes the decision about a key. One that panics is an error of its key, which is decided nevertheless:
+// the status of the parent, and its other keys, do not wait for it.
+func decide(program *Program, seen Observation) (d Decision, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			d, err = Decision{}, NewPanicError(value)
+		}
+	}()
 	switch {
 	case len(seen.Selected) > 0:
-		return program.Map(seen)
+		return program.Map(seen), nil
 	case program.Tombstone != nil:
-		return program.Tombstone(seen)
+		return program.Tombstone(seen), nil
 	}
-	var d Decision
 	for _, o := range seen.Outputs {
 		d.Delete = append(d.Delete, Removal{Object: o, Reason: ReasonDetached})
 	}
-	return d
+	return d, nil
 }
 
 // ensure plans what makes the outputs contain a desired one.

@@ -264,6 +264,31 @@ func TestBuildPassesOnTheDecision(t *testing.T) {
 
 // A key has not reached a generation that owns by labels while an output has a
 // reference.
+// A decision that panics decides nothing about the outputs, and the key counts all the same.
+func TestBuildRecoversFromADecisionThatPanics(t *testing.T) {
+	panics := func(plan.Observation) plan.Decision { panic("odd input") }
+	for name, test := range map[string]struct {
+		program  *plan.Program
+		selected []client.Object
+	}{
+		"Map":       {&plan.Program{Map: panics}, []client.Object{fixture.Input()}},
+		"Tombstone": {&plan.Program{Map: panics, Tombstone: panics}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := fixture.Kinds(t).Build(plan.Parent{Object: fixture.Parent(), Program: test.program}, fixture.Request, plan.Observation{
+				Now: fixture.Now, Selected: test.selected, Outputs: []client.Object{fixture.Output("a")},
+			})
+			panicked := (*plan.PanicError)(nil)
+			if !errors.As(got.Err, &panicked) || !strings.Contains(got.Err.Error(), "odd input") || !strings.Contains(string(panicked.Stack), "build_test.go") {
+				t.Errorf("got error %v", got.Err)
+			}
+			if all := actions(got); len(all) > 0 || len(got.Key.Counts) == 0 {
+				t.Errorf("actions %v, counts %v", all, got.Key.Counts)
+			}
+		})
+	}
+}
+
 func TestBuildCountsReferences(t *testing.T) {
 	orphan := fixture.Output("orphan", fixture.Orphan)
 	for name, test := range map[string]struct {

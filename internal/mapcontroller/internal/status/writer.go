@@ -33,7 +33,9 @@ const outdated = 3
 // Writer writes the status of parents.
 type Writer struct {
 	Client client.Client
-	Clock  clock.PassiveClock
+	// Live reads without a cache.
+	Live  client.Reader
+	Clock clock.PassiveClock
 	// Interval is the shortest time between two writes of one parent's status, and Timeout
 	// the longest that one may take.
 	Interval, Timeout time.Duration
@@ -51,6 +53,8 @@ type Writer struct {
 	Record string
 	// Set computes a status into a parent.
 	Set func(now time.Time, parent client.Object, s Summary)
+	// Kept returns an error if the API server stored another status than was written. Nil: nobody asks.
+	Kept func(written, stored client.Object) error
 	// Unwritten receives the parents whose status could not be written for some time.
 	Unwritten *Unwritten
 
@@ -150,8 +154,19 @@ func (w *Writer) write(
 		refused := w.patch(ctx, parent, changed, s)
 		return refused == nil, result, errors.Join(err, refused)
 	}
-	err = client.IgnoreNotFound(err)
+	if apierrors.IsNotFound(err) {
+		err = w.notFound(ctx, parent)
+	}
 	return err == nil, result, err
+}
+
+// notFound explains that a status was not found: the parent is gone, which is no error, or its kind has no status.
+func (w *Writer) notFound(ctx context.Context, parent client.Object) error {
+	err := w.Live.Get(ctx, client.ObjectKeyFromObject(parent), plan.EmptyLike(parent))
+	if err == nil {
+		err = errors.New("the parent exists, and has no status to write: its CRD must have the subresource status")
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // summary returns what is known.

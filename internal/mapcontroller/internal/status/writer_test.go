@@ -44,7 +44,7 @@ func newHarness(t *testing.T, stored ...client.Object) *harness {
 	h := &harness{clock: clock, api: fixture.NewAPI(clock, stored...)}
 	a, _ := newAggregator()
 	h.Writer = &Writer{
-		Client: h.api, Clock: clock, Interval: 5 * time.Second, Timeout: time.Minute, Kinds: fixture.Kinds(t), Aggregator: a,
+		Client: h.api, Live: h.api, Clock: clock, Interval: 5 * time.Second, Timeout: time.Minute, Kinds: fixture.Kinds(t), Aggregator: a,
 		Missing: func() []string { return h.missing },
 		Set: func(_ time.Time, parent client.Object, s Summary) {
 			h.last = &s
@@ -160,14 +160,16 @@ func TestWriterOnErrors(t *testing.T) {
 	deployments := schema.GroupResource{Resource: "deployments"}
 	unavailable := errors.New("unavailable")
 	for name, test := range map[string]struct {
-		fail    error
-		stale   bool
-		want    time.Duration
-		wantErr error
+		fail        error
+		stale, gone bool
+		want        time.Duration
+		wantErr     error
+		wantText    string
 	}{
 		"conflict":         {fail: apierrors.NewConflict(deployments, "p", nil), want: 5 * time.Second},
 		"a stale cache":    {stale: true, want: 5 * time.Second},
-		"gone":             {fail: apierrors.NewNotFound(deployments, "p")},
+		"no subresource":   {fail: apierrors.NewNotFound(deployments, "p"), wantText: "subresource status"},
+		"gone":             {fail: apierrors.NewNotFound(deployments, "p"), gone: true},
 		"any other error":  {fail: unavailable, wantErr: unavailable},
 		"no error, at all": {},
 	} {
@@ -176,16 +178,27 @@ func TestWriterOnErrors(t *testing.T) {
 			h.Aggregator.Track(fixture.Parent(), nil)
 			h.replicas = 1
 			h.api.Fail(test.fail, "patch/status")
+			if test.gone {
+				if err := h.api.Stored.Delete(t.Context(), fixture.Parent()); err != nil {
+					t.Fatal(err)
+				}
+			}
 			cached := fixture.Parent(func(p *appsv1.Deployment) {
 				if test.stale {
 					p.ResourceVersion = "1"
 				}
 			})
 			result, err := h.Write(t.Context(), plan.Parent{Object: cached, Program: &plan.Program{}}, true)
+			if test.wantText != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wantText) {
+					t.Errorf("error %v, want %q", err, test.wantText)
+				}
+				return
+			}
 			if !errors.Is(err, test.wantErr) || result.RequeueAfter != test.want || cached.Status.Replicas != 0 {
 				t.Errorf("wait %s, error %v; the cached parent has %d", result.RequeueAfter, err, cached.Status.Replicas)
 			}
-			if test.fail != nil && test.wantErr == nil {
+			if test.fail != nil && test.wantErr == nil && !test.gone {
 				h.api.Fail(nil)
 				h.clock.SetTime(fixture.Now.Add(5 * time.Second))
 				if _, err := h.write(t); err != nil || h.api.Count("patch/status") != 2 {
