@@ -34,7 +34,7 @@ type mutant struct {
 }
 
 // clause matches a guarantee, or a clause of the contract.
-const clause = `(?:S(?:1[0-7]|[1-9])|L[1-5]|Slot|FLEET-[1-9]|FLIGHT-[1-6]|LIMIT-[1-7]|STAT-12|CLI-[12]|VER-[1-5]|GRP-[1-9]|GRP-1[0-9])`
+const clause = `(?:S[1-9][0-9]?|L[1-5]|Slot|[A-Z]+-[1-9][0-9]?)`
 
 var (
 	firstLine  = regexp.MustCompile(`^(` + clause + `(?:, ` + clause + `)*): (.+)$`)
