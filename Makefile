@@ -135,14 +135,14 @@ export GOFLAGS := $(shell go env GOFLAGS) -vet=off
 SEED ?= 1
 
 # Packages whose tests need no API server.
-UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/hack/site$$|/test/faults$$|/test/faults/internal/simulation$$|/enginetest$$')
+UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/hack/site$$|/test/faults$$|/test/faults/internal/simulation$$|/enginetest$$|/internal/controller(/|$$)')
 
 # Simulations, which would take minutes longer with the race detector.
 SIMULATED_PACKAGES = ./test/faults/internal/simulation
 
 # Packages whose tests need an API server and etcd, but no other controllers. The suites wait most of their time, and so run in
 # several processes, each with an API server.
-INTEGRATION_PACKAGES = ./test/crd/... ./test/faults/internal/simulation/kube
+INTEGRATION_PACKAGES = ./test/crd/... ./test/faults/internal/simulation/kube $(if $(wildcard internal/controller),./internal/controller/...)
 INTEGRATION_SUITES = ./internal/mapcontroller/enginetest ./test/cli ./test/integration
 INTEGRATION_PROCESSES ?= 4
 
@@ -181,7 +181,9 @@ test-modules: ## Run the tests of the local cluster, of alerts and dashboard, of
 	@echo "== The site, built by Hugo (compiling it takes minutes the first time)"
 	go test -count=1 ./hack/site
 	@echo "== kubebuilder adds an API to a copy of the project"
-	KUBEBUILDER="$(KUBEBUILDER)" MAKE="$(MAKE)" hack/verify-scaffold.sh
+	@assets="$${KUBEBUILDER_ASSETS:-}"; \
+	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
+	KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER="$(KUBEBUILDER)" MAKE="$(MAKE)" hack/verify-scaffold.sh
 	@echo "== The engine, copied to another module"
 	hack/verify-copy.sh
 
