@@ -93,3 +93,21 @@ func TestTheDockerfileBuildsFromItsContext(t *testing.T) {
 		}
 	}
 }
+
+// SECURITY.md says how to compare what is in the image with its SBOM: of every program in it.
+func TestTheSBOMIsComparedWithEveryProgramOfTheImage(t *testing.T) {
+	page, programs := read(t, "SECURITY.md"), 0
+	for line := range strings.Lines(read(t, "Dockerfile")) {
+		if files, ok := strings.CutPrefix(strings.TrimSpace(line), "COPY --from=builder "); ok {
+			for _, file := range strings.Fields(strings.TrimSuffix(files, "./")) {
+				programs++
+				if command := "docker cp manager:/" + filepath.Base(file); !strings.Contains(page, command) {
+					t.Errorf("SECURITY.md has no %q", command)
+				}
+			}
+		}
+	}
+	if programs == 0 {
+		t.Error("the Dockerfile copies no program")
+	}
+}
