@@ -262,6 +262,11 @@ const (
 	// that no snapshot of the group is taken.
 	ReasonGroupMismatch = "GroupMismatch"
 
+	// ReasonGroupStopped means that a PVC of a group is not Bound, is being deleted or cannot be
+	// snapshotted, and others can. No snapshot of the group is taken, because it would lack the
+	// PVC; the message names it.
+	ReasonGroupStopped = "GroupStopped"
+
 	// ReasonMixedDrivers means that the PVCs of a group belong to several CSI drivers. No snapshot
 	// of the group is taken.
 	ReasonMixedDrivers = "MixedDrivers"

@@ -202,11 +202,19 @@ func (r *request) find(
 		if err != nil {
 			err = fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", s.Name, err)
 		}
+		stopped := map[string]string{} // by map key: one PVC that cannot be snapshotted stops its group
+		for i := 0; err == nil && i < len(claims); i++ {
+			if claims[i].Namespace == s.Namespace && judge.Selects(&claims[i]) && s.Spec.Group != nil {
+				if reason := judge.Refused(&claims[i]); reason != "" {
+					stopped[judge.Key(&claims[i])] = fmt.Sprintf("PersistentVolumeClaim %s: %s", claims[i].Name, reason)
+				}
+			}
+		}
 		for i := 0; err == nil && i < len(claims); i++ {
 			if claims[i].Namespace == s.Namespace && judge.Selects(&claims[i]) {
 				if err = ofFleet(s); err == nil || r.cluster != "" {
 					err = nil
-					r.add(s, judge, &claims[i])
+					r.add(s, judge, &claims[i], stopped)
 				}
 			}
 		}
@@ -219,7 +227,13 @@ func (r *request) find(
 	return nil
 }
 
-func (r *request) add(s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim) {
+func (r *request) add(
+	s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim, stopped map[string]string,
+) {
+	if why := stopped[judge.Key(claim)]; why != "" {
+		r.warn("SnapshotSchedule %s takes no snapshot of the group of PersistentVolumeClaim %s, because of %s", s.Name, claim.Name, why)
+		return
+	}
 	if reason := judge.Refused(claim); reason != "" {
 		r.warn("SnapshotSchedule %s skips PersistentVolumeClaim %s: %s", s.Name, claim.Name, reason)
 		return

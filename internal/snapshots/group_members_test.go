@@ -25,7 +25,8 @@ import (
 // drawForeign draws a VolumeSnapshot that somebody creates who may not write its status: the snapshot controller does, and it
 // makes it a member of no group.
 func drawForeign(t *rapid.T, s scheduleBuilder, name string, groups []groupBuilder) client.Object {
-	v := rapid.SampledFrom([]snapshotBuilder{uncut(time.Minute), ready(time.Hour), ready(40 * time.Hour)}).Draw(t, name).VolumeSnapshot.DeepCopy()
+	like := []snapshotBuilder{uncut(time.Minute), ready(time.Hour), ready(40 * time.Hour)}
+	v := rapid.SampledFrom(like).Draw(t, name).VolumeSnapshot.DeepCopy()
 	v.Name, v.UID, v.Labels = name, types.UID(name), map[string]string{}
 	of := rapid.SampledFrom(groups).Draw(t, name+" group")
 	if rapid.Bool().Draw(t, name+" labeled") {
@@ -61,7 +62,8 @@ func drawForeign(t *rapid.T, s scheduleBuilder, name string, groups []groupBuild
 func TestNoVolumeSnapshotThatOthersCreateDeletesAGroupSnapshotEarlier(t *testing.T) {
 	subsets, scheme := []string{"a b", "a b", "a", "b", ""}, judgeScheme(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		s := rapid.SampledFrom([]scheduleBuilder{every("6h").ttl("1d"), every("6h").ttl("1d").minVerified(1), every("6h").maxCount(2)}).Draw(rt, "schedule").grouped()
+		schedules := []scheduleBuilder{every("6h").ttl("1d"), every("6h").ttl("1d").minVerified(1), every("6h").maxCount(2)}
+		s := rapid.SampledFrom(schedules).Draw(rt, "schedule").grouped()
 		var groups []groupBuilder
 		for i := range rapid.IntRange(1, 5).Draw(rt, "groups") {
 			age := time.Duration(i*12+rapid.IntRange(1, 11).Draw(rt, "age")) * time.Hour

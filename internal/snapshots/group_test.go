@@ -106,6 +106,7 @@ type groupCase struct {
 	wantDelete   []string
 	wantEvidence []string // nil: any
 	wantSeek     []string
+	wantSkip     string // contained in the reason
 	wantProblem  string // reasons
 	wantMessage  string // contained in one of them
 }
@@ -156,6 +157,7 @@ func TestMapGroup(t *testing.T) {
 	recent := group(7*time.Hour, "a b", "a b")
 	old, older := group(30*time.Hour, "a b", "a b"), group(40*time.Hour, "a b", "a b")
 	onlyA := group(time.Hour, "a b", "a")
+	both := slices.Clip([]client.Object{class("a", driverA), class("b", driverB)}) // of single snapshots
 	hundred := slices.Repeat([]claimBuilder{claim("x")}, maxGroup+1)
 	for name, tc := range map[string]groupCase{
 		"takes one for a slot that is due":                  {groups: []groupBuilder{recent}, wantCreate: true},
@@ -173,7 +175,7 @@ func TestMapGroup(t *testing.T) {
 		"deletes none before it is bound":                   {schedule: ttl, groups: []groupBuilder{now, group(30*time.Hour, "a b", "a b").unbound()}},
 		"deletes what never was":                            {groups: []groupBuilder{group(7*time.Hour, "a b", "").uncut().unbound()}, wantDelete: []string{"g7h0m0s"}, wantProblem: v1alpha1.ReasonSnapshotFailed},
 		"deletes an uncut one whose PVC is gone":            {claims: []claimBuilder{claim("a")}, groups: []groupBuilder{group(20*time.Minute, "a b", "").uncut()}, wantDelete: []string{"g20m0s"}},
-		"deletes an uncut one whose PVC is being deleted":   {claims: []claimBuilder{claim("a"), claim("b").deleting()}, groups: []groupBuilder{group(20*time.Minute, "a b", "").uncut()}, wantDelete: []string{"g20m0s"}},
+		"deletes an uncut one whose PVC is being deleted":   {claims: []claimBuilder{claim("a"), claim("b").deleting()}, groups: []groupBuilder{group(20*time.Minute, "a b", "").uncut()}, wantDelete: []string{"g20m0s"}, wantProblem: v1alpha1.ReasonGroupStopped},
 		"keeps a cut one whose PVC is gone":                 {schedule: ttl, claims: []claimBuilder{claim("a")}, groups: []groupBuilder{now}},
 		"keeps for a PVC that has left":                     {schedule: ttl, claims: []claimBuilder{claim("a")}, others: []claimBuilder{claim("b")}, groups: []groupBuilder{group(time.Hour, "a", "a"), old, older}, wantDelete: []string{"g40h0m0s"}},
 		"takes one without a PVC that joins":                {claims: []claimBuilder{claim("a"), claim("c").created(ago(time.Minute))}, groups: []groupBuilder{group(time.Hour, "a", "a")}},
@@ -185,14 +187,19 @@ func TestMapGroup(t *testing.T) {
 		"nor says that it lacks a class then":               {missing: true, claims: []claimBuilder{claim("a").of(driverA)}, wantProblem: v1alpha1.ReasonGroupSnapshotAPIMissing},
 		"takes none while its labels match another PVC":     {others: []claimBuilder{claim("x").member()}, wantProblem: v1alpha1.ReasonGroupMismatch, wantMessage: "x"},
 		"takes none of too many PVCs":                       {claims: hundred, wantProblem: v1alpha1.ReasonGroupTooLarge, wantMessage: "101 PVCs"},
-		"takes none while a PVC is not bound":               {claims: []claimBuilder{claim("a"), claim("b").phase(corev1.ClaimPending)}, groups: []groupBuilder{group(13*time.Hour, "a b", "a b")}, wantProblem: v1alpha1.ReasonSnapshotOverdue, wantMessage: "PVC b is not Bound"},
-		"takes none of several drivers":                     {claims: []claimBuilder{claim("a").of(driverA), claim("b").of(driverB)}, wantProblem: v1alpha1.ReasonMixedDrivers, wantMessage: driverB},
-		"takes none of a driver without a class":            {claims: []claimBuilder{claim("a").of(driverA)}, related: []client.Object{groupClass("x", driverB, true)}, wantProblem: v1alpha1.ReasonNoGroupSnapshotClass},
+		"takes none while a PVC is not bound":               {claims: []claimBuilder{claim("a"), claim("b").phase(corev1.ClaimPending)}, groups: []groupBuilder{group(13*time.Hour, "a b", "a b")}, wantProblem: v1alpha1.ReasonGroupStopped, wantMessage: "PVC b: not Bound"},
+		"takes none of several drivers":                     {claims: []claimBuilder{claim("a").of(driverA), claim("b").of(driverB)}, related: both, wantProblem: v1alpha1.ReasonMixedDrivers, wantMessage: driverB},
+		"takes none of a driver without a class":            {claims: []claimBuilder{claim("a").of(driverA)}, related: append(both, groupClass("x", driverB, true)), wantProblem: v1alpha1.ReasonNoGroupSnapshotClass},
 		"takes none of a driver without a default":          {claims: []claimBuilder{claim("a").of(driverA)}, related: []client.Object{groupClass("x", driverA, false)}, wantProblem: v1alpha1.ReasonNoDefaultGroupSnapshotClass},
 		"takes one of the default class":                    {claims: []claimBuilder{claim("a").of(driverA)}, related: []client.Object{groupClass("x", driverA, true)}, wantCreate: true},
-		"takes none of another driver's class":              {schedule: every("6h").groupClass("x"), claims: []claimBuilder{claim("a").of(driverA)}, related: []client.Object{groupClass("x", driverB, true)}, wantProblem: v1alpha1.ReasonNoGroupSnapshotClass, wantMessage: driverB},
+		"takes none of another driver's class":              {schedule: every("6h").groupClass("x"), claims: []claimBuilder{claim("a").of(driverA)}, related: append(both, groupClass("x", driverB, true)), wantProblem: v1alpha1.ReasonNoGroupSnapshotClass, wantMessage: driverB},
 		"takes none of a class that does not exist":         {schedule: every("6h").groupClass("y"), claims: []claimBuilder{claim("a").of(driverA)}, related: []client.Object{groupClass("x", driverA, true)}, wantProblem: v1alpha1.ReasonNoGroupSnapshotClass},
-		"takes none of an in-tree plugin":                   {claims: []claimBuilder{claim("a").of("kubernetes.io/aws-ebs")}, wantProblem: v1alpha1.ReasonNoGroupSnapshotClass},
+		"is skipped while none of its PVCs is bound":        {claims: []claimBuilder{claim("a").phase(corev1.ClaimPending), claim("b").phase(corev1.ClaimPending)}, groups: []groupBuilder{group(13*time.Hour, "a b", "a b")}, wantSkip: "not Bound"},
+		"is skipped if all are of in-tree plugins":          {claims: []claimBuilder{claim("a").of("kubernetes.io/aws-ebs")}, wantSkip: v1alpha1.ReasonNotSnapshottable},
+		"is skipped if its driver has no class of any kind": {claims: []claimBuilder{claim("a").of(driverA)}, related: []client.Object{groupClass("x", driverB, true)}, wantSkip: v1alpha1.ReasonNotSnapshottable},
+		"has lost its class":                                {claims: []claimBuilder{claim("a").of(driverA)}, groups: []groupBuilder{recent}, related: []client.Object{groupClass("x", driverB, true)}, wantProblem: v1alpha1.ReasonNoGroupSnapshotClass},
+		"is stopped by a PVC of an in-tree plugin":          {claims: []claimBuilder{claim("a").of(driverA), claim("b").of("kubernetes.io/aws-ebs")}, related: []client.Object{groupClass("x", driverA, true)}, wantProblem: v1alpha1.ReasonGroupStopped, wantMessage: "PVC b: NotSnapshottable"},
+		"is stopped by a PVC that is being deleted":         {claims: []claimBuilder{claim("a"), claim("b").deleting()}, wantProblem: v1alpha1.ReasonGroupStopped, wantMessage: "PVC b: being deleted"},
 		"takes none beyond what a volume of it can take":    {claims: []claimBuilder{claim("a").of(driverA), claim("b").of(driverA)}, groups: []groupBuilder{recent}, related: []client.Object{annotated(groupClass("x", driverA, true), v1alpha1.AnnotationMaxPerVolume, "1")}, wantProblem: v1alpha1.ReasonVolumeLimit, wantCreate: true},
 		"keeps those of a group without a PVC":              {schedule: ttl, claims: []claimBuilder{}, others: []claimBuilder{claim("b")}, groups: []groupBuilder{old, older}, wantDelete: []string{"g40h0m0s"}},
 		"deletes those of a group whose PVCs are all gone":  {schedule: ttl, claims: []claimBuilder{}, groups: []groupBuilder{old, older}, wantDelete: []string{"g30h0m0s", "g40h0m0s"}},
@@ -213,6 +220,9 @@ func TestMapGroup(t *testing.T) {
 			}
 			if got := namesOf(d.Seek); !slices.Equal(got, tc.wantSeek) {
 				t.Errorf("seeks the members of %v, want %v", got, tc.wantSeek)
+			}
+			if got := statusOf(d).SkipReason; !strings.Contains(got, tc.wantSkip) || (got == "") != (tc.wantSkip == "") {
+				t.Errorf("skipped: %q, want %q", got, tc.wantSkip)
 			}
 			var reasons, messages []string
 			for _, p := range statusOf(d).Problems {

@@ -9,6 +9,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,6 +50,28 @@ func (c Classes) forGroup(of *subject, named *string) (class *string, limit driv
 		limit = driverNamed(found[0].Driver)
 	}
 	return named, limit, refused
+}
+
+// notGroupable returns why a PVC can be in no group snapshot, whatever the class; empty if it may be. A class that is named and does not
+// exist is a problem of its own.
+func (c Classes) notGroupable(claim *corev1.PersistentVolumeClaim, named *string) string {
+	known := c.Known && !c.GroupsUnknown
+	exists := func(class *groupv1.VolumeGroupSnapshotClass) bool { return named == nil || class.Name == *named }
+	if known && named != nil && len(c.groupClasses(exists)) == 0 {
+		return ""
+	}
+	why := c.notSnapshottable(claim)
+	d := driverOf(claim)
+	if why != "" && !d.inTree() { // a class of group snapshots is enough
+		ofDriver := func(class *groupv1.VolumeGroupSnapshotClass) bool { return driver(class.Driver) == d }
+		if !known || len(c.groupClasses(ofDriver)) > 0 {
+			return ""
+		}
+	}
+	if why == "" {
+		return ""
+	}
+	return Problem{Reason: v1alpha1.ReasonNotSnapshottable, Message: why}.String()
 }
 
 // driverOfGroup returns the driver of the PVCs of a group, empty if it is unknown.

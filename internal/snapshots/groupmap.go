@@ -10,7 +10,6 @@ import (
 	"time"
 
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -35,22 +34,21 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
 	of, from := p.groupOf(seen), p.origin(seen.Related)
 	slots := p.slots(&of, from, seen.Now)
-	classes := Classes{Known: p.classesKnown, GroupsUnknown: p.groupClassesUnknown, All: seen.Related}
-	class, limit, refused := classes.forGroup(&of, p.schedule.Spec.Group.VolumeGroupSnapshotClassName)
-	if refused.Reason == "" || len(seen.Missing) > 0 { // which explains why there is no class
-		refused = p.mismatch(&of, seen)
-	}
+	classes := Classes{Known: p.classesKnown, GroupsUnknown: p.groupClassesUnknown || len(seen.Missing) > 0, All: seen.Related}
+	class, limit, refused, skipReason := p.classForGroup(&of, classes, seen)
 	g := groupSeriesOf(seen)
 	volumes := volumesOf(&of, classes.capacityOf(limit), seen)
 	g.Whole.VolumeFull = slices.ContainsFunc(volumes, func(v volume) bool { return v.full() })
-	stopped := stoppedBy(&of)
-	if refused.Reason == "" && stopped == "" {
+	if skipReason == "" && refused.Reason == "" {
 		g.Whole.Slot = slots.Current
 	}
 	decided, d, spared := p.decideGroup(seen, g, from)
 	status := p.statusOf(&of, g.Whole.Snapshots, seen.Now)
 	status.Spared, d.Status = spared, status
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
+	if status.skip(skipReason) {
+		return d
+	}
 	status.NextSlot = slots.Next
 	if decided.Take.Create() {
 		d.Ensure = append(d.Ensure, desired(&of, newGroup(p.schedule, &of, class, slots.Current), limit, g.Whole.Snapshots, seen.Now))
@@ -68,9 +66,6 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	}
 	p.addWords(&d, status, g.Whole.Snapshots, seen)
 	p.addTroubles(&d, status, refused, g.Whole.Snapshots, slots, decided.Take, seen.Now)
-	if stopped != "" {
-		status.stop(&of, stopped)
-	}
 	p.addParts(&d, status, &of, g, from, seen.Now)
 	p.addMembers(&d, status, g, seen.Now)
 	if template := from.withheld(p.schedule); template != nil && refused.Reason == "" {
@@ -148,39 +143,48 @@ func (k *keyStatus) addCapacities(volumes []volume, spec *compiled, take retenti
 	}
 }
 
-// stoppedBy returns the PVC of a group that cannot be snapshotted now, and why.
-func stoppedBy(of *subject) string {
+// classForGroup returns the class for the snapshots of a group, and the driver whose limits they count towards. If none can be
+// taken, it returns why: as a reason to skip the group, like a PVC (classFor), or as a problem.
+func (p *program) classForGroup(
+	of *subject, classes Classes, seen mapcontroller.Observation,
+) (class *string, limit driver, refused Problem, skipReason string) {
+	named := p.schedule.Spec.Group.VolumeGroupSnapshotClassName
+	unfit, waits, stopped := 0, false, Problem{}
 	for _, claim := range of.claims {
-		if reason := skip(claim); reason != "" {
-			return fmt.Sprintf("PVC %s is %s, which stops its group", claim.Name, reason)
+		reason := skip(claim)
+		if waits = waits || reason != ""; reason == "" {
+			reason = classes.notGroupable(claim, named)
+		}
+		if unfit++; reason == "" {
+			unfit--
+		} else if unfit == 1 {
+			stopped = Problem{Reason: v1alpha1.ReasonGroupStopped, Message: fmt.Sprintf("no snapshot of the group is taken, because of PVC %s: %s", claim.Name, reason)}
+			skipReason = reason
 		}
 	}
-	return ""
-}
-
-// stop says that a PVC stops its group. Once a slot is overdue, that is the reason.
-func (k *keyStatus) stop(of *subject, why string) {
-	if !slices.ContainsFunc(of.claims, func(claim *corev1.PersistentVolumeClaim) bool { return skip(claim) == "" }) {
-		k.SkipReason = why
-		return
+	if unfit == len(of.claims) && (waits || len(seen.Outputs) == 0) { // else it could be snapshotted, so the class was lost
+		return nil, "", Problem{}, skipReason
 	}
-	for i := range k.Problems {
-		if isOverdue(k.Problems[i]) {
-			k.Problems[i].Message += "; " + why
-		}
+	class, limit, refused = classes.forGroup(of, named)
+	if other := p.mismatch(of, seen); other.Reason != "" {
+		refused = other
+	} else if unfit > 0 && unfit < len(of.claims) {
+		refused = stopped
 	}
+	return class, limit, refused, ""
 }
 
 // addParts adds what is known of each PVC of a group.
 func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *subject, g *groupSeries, from origin, now time.Time) {
 	status.RecoveryPoint = time.Time{}
-	for _, claim := range of.claims {
+	for i, claim := range of.claims {
 		found, series := g.of(claim)
 		since := of.anchor
 		if claim.CreationTimestamp.After(since) { // it joined later, and waits for the next slot of the group
 			since = claim.CreationTimestamp.Time
 		}
-		part := claimPart{name: claim.Name, recoveryPoint: recoveryPoint(series, since, now)}
+		part := &status.group.parts[i]
+		part.recoveryPoint = recoveryPoint(series, since, now)
 		if skip(claim) == "" {
 			part.protection = p.protect(d, of, since, from, series, now)
 			status.RecoveryPoint = earliest(status.RecoveryPoint, part.recoveryPoint)
@@ -191,7 +195,6 @@ func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *sub
 			drills.Failed.Claim = claim.Name
 			status.add(drills.Failed)
 		}
-		status.group.parts = append(status.group.parts, part)
 	}
 }
 

@@ -131,6 +131,14 @@ const (
 	maxDrivers = 120
 )
 
+// skip says why nothing can be taken now, of a PVC or of a group, and returns whether that is so. Nothing more is said then.
+func (k *keyStatus) skip(reason string) bool {
+	if k.SkipReason = reason; reason != "" {
+		k.RecoveryPoint = time.Time{}
+	}
+	return reason != ""
+}
+
 // clone returns a copy whose problems can be changed.
 func (k *keyStatus) clone() *keyStatus {
 	c := *k

@@ -53,12 +53,8 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
 
 	status := p.statusOf(&of, series.Snapshots, seen.Now)
-	status.SkipReason, status.Spared = skipReason, spared
-	if skipReason != "" {
-		status.RecoveryPoint = time.Time{}
-	}
-	d.Status = status
-	if skipReason != "" {
+	status.Spared, d.Status = spared, status
+	if status.skip(skipReason) {
 		return d
 	}
 	status.retained = Classes{All: seen.Related}.retains(class, driverOf(claim))
@@ -187,7 +183,10 @@ func (p *program) statusOf(of *subject, series []retention.Snapshot, now time.Ti
 		RecoveryPoint: recoveryPoint(series, of.anchor, now),
 	}
 	if of.group != "" {
-		status.group = &groupStatus{name: of.group}
+		status.group = &groupStatus{name: of.group, parts: make([]claimPart, len(of.claims))}
+		for i, claim := range of.claims {
+			status.group.parts[i].name = claim.Name
+		}
 	} else {
 		status.Claim = of.claim.Name
 	}

@@ -41,6 +41,7 @@ var (
 		v1alpha1.ReasonNoDefaultGroupSnapshotClass,
 		v1alpha1.ReasonMixedDrivers,
 		v1alpha1.ReasonGroupMismatch,
+		v1alpha1.ReasonGroupStopped,
 		v1alpha1.ReasonGroupTooLarge,
 		v1alpha1.ReasonGroupIncomplete,
 		v1alpha1.ReasonNameCollision,
