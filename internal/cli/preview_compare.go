@@ -325,7 +325,7 @@ func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
 		switch {
 		case p.Reason == v1alpha1.ReasonVolumeLimit, p.Reason == v1alpha1.ReasonInvalidClassAnnotation:
 			f.misfits = append(f.misfits, p.Message)
-		case refusals[p.Reason] && (d.Group != "" || p.Reason == v1alpha1.ReasonGroupMismatch):
+		case (refusals[p.Reason] || p.Reason == v1alpha1.ReasonGroupStopped) && (d.Group != "" || p.Reason == v1alpha1.ReasonGroupMismatch):
 			f.misfits = append(f.misfits, strings.TrimPrefix(p.String(), p.Claim+": "))
 		}
 	}

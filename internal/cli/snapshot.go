@@ -243,7 +243,7 @@ func (r *request) add(
 		group = cmp.Or(claim.Labels[s.Spec.Group.ByLabel], s.Name)
 	}
 	for _, p := range problemsOf(s, claim.Name, group, stateSelected, nil) {
-		if refusals[p.Reason] {
+		if refusals[p.Reason] || p.Reason == v1alpha1.ReasonGroupStopped {
 			r.warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s: %s", s.Name, claim.Name, p.Reason, p.Message)
 		}
 	}

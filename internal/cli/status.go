@@ -217,7 +217,7 @@ func problemsOf(s *v1alpha1.SnapshotSchedule, claim, group, state string, seen [
 var refusals = map[string]bool{
 	v1alpha1.ReasonNoSnapshotClass: true, v1alpha1.ReasonWrongSnapshotClass: true, v1alpha1.ReasonNoDefaultSnapshotClass: true,
 	v1alpha1.ReasonNoGroupSnapshotClass: true, v1alpha1.ReasonNoDefaultGroupSnapshotClass: true, v1alpha1.ReasonMixedDrivers: true,
-	v1alpha1.ReasonGroupMismatch: true, v1alpha1.ReasonGroupStopped: true, v1alpha1.ReasonGroupTooLarge: true, v1alpha1.ReasonGroupSnapshotAPIMissing: true,
+	v1alpha1.ReasonGroupMismatch: true, v1alpha1.ReasonGroupTooLarge: true, v1alpha1.ReasonGroupSnapshotAPIMissing: true,
 }
 
 // refusalOf returns why no snapshot is taken; empty if no problem says so.
