@@ -58,11 +58,11 @@ func newRestoreCommand(f *Factory) *cobra.Command {
 		Long: `Restore a snapshot, all members of a VolumeGroupSnapshot, the newest snapshot of a PVC, or those of all PVCs of a schedule,
 to new PVCs. An existing PVC is never changed or deleted.
 
-The size of a new PVC is that of the source PVC, but at least that of the snapshot. Its storage class and modes are
-those of the source PVC. If that is gone, the storage class is the default or the only one of the snapshot's driver. A new PVC
+The size of a new PVC is the largest of what the source PVC asks for, what it has, and what the snapshot says. Its storage class
+and modes are those of the source PVC. If that is gone, the storage class is the default or the only one of the snapshot's driver. A new PVC
 has no labels: label it to have a schedule take snapshots of it.
 
---as-of chooses the newest ready snapshot whose data is of that time or earlier. With --schedule, the set of all PVCs
+--as-of chooses the newest ready snapshot whose data is of that time or earlier. A time in the future is refused. With --schedule, the set of all PVCs
 at that time is restored. The snapshots of a set are not taken at the same instant: the output shows the skew
 between them. A set in which a PVC has no ready snapshot is refused, unless --allow-incomplete is given.
 
@@ -76,7 +76,7 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
   kubectl snapsched restore pgdata-20261121100928-46grgsginy
 
   # The state of a PVC before an accident, and wait until the data is there
-  kubectl snapsched restore --pvc pgdata --as-of 2026-11-21T09:00:00Z --to pgdata-before --wait
+  kubectl snapsched restore --pvc pgdata --as-of '2026-11-21 09:00' --to pgdata-before --wait
 
   # All PVCs of a schedule, to new PVCs with names such as data-0-drill
   kubectl snapsched restore --schedule nightly --to '{pvc}-drill'
@@ -104,7 +104,7 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 	}
 	cmd.Flags().StringVar(&r.claim, "pvc", "", "Restore the newest ready snapshot of this PVC, which may be gone.")
 	cmd.Flags().StringVar(&r.schedule, "schedule", "", "Restore the newest ready snapshot of each PVC of this schedule.")
-	cmd.Flags().StringVar(&r.time, "as-of", "", "Restore data of this time or earlier, such as 2026-01-31T12:00:00Z.")
+	cmd.Flags().StringVar(&r.time, "as-of", "", "Restore data of this time or earlier: "+asOfForms+".")
 	cmd.Flags().StringVar(&r.options.Name, "to", restore.SnapshotPlaceholder,
 		"Name of the new PVC. "+restore.ClaimPlaceholder+" stands for the name of the source PVC, "+
 			restore.SnapshotPlaceholder+" for that of the snapshot.")
@@ -156,11 +156,6 @@ func (r *restoration) checkFlags() error {
 	err := r.checkClone()
 	if err != nil {
 		return err
-	}
-	if r.time != "" {
-		if r.asOf, err = time.Parse(time.RFC3339, r.time); err != nil {
-			return fmt.Errorf("invalid --as-of %q: write an RFC 3339 time such as %s", r.time, timestamp(r.now))
-		}
 	}
 	if r.size != "" {
 		size, err := resource.ParseQuantity(r.size)
@@ -229,6 +224,15 @@ func (r *restoration) run(ctx context.Context) error {
 
 // choose returns the snapshots to restore.
 func (r *restoration) choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot, error) {
+	if r.time != "" {
+		now, err := r.serverTime(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read the API server's clock: %w", err)
+		}
+		if r.asOf, err = r.Factory.asOf(r.time, now); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case r.snapshot != "":
 		v, err := r.getSnapshot(ctx, r.snapshot)

@@ -96,7 +96,7 @@ else, such as a quota, an image that is missing, or the timeout, says nothing ab
 	})
 	cmd.Flags().StringVar(&choice.claim, "pvc", "", "Verify the newest ready snapshot of this PVC.")
 	cmd.Flags().StringVar(&choice.schedule, "schedule", "", "Verify the newest ready snapshot of each PVC of this schedule.")
-	cmd.Flags().StringVar(&choice.time, "as-of", "", "Verify snapshots of this time or earlier, such as 2026-01-31T12:00:00Z.")
+	cmd.Flags().StringVar(&choice.time, "as-of", "", "Verify snapshots of this time or earlier: "+asOfForms+".")
 	cmd.Flags().StringVar(&r.options.Image, "image", "", "Image of the command. Without a command, one that contains "+
 		verify.DefaultCommand[0]+", such as the operator's.")
 	cmd.Flags().DurationVar(&r.options.Timeout, "timeout", time.Hour, "How long a drill may take, its start included.")

@@ -71,6 +71,9 @@ func Claim(s Source, cluster Cluster, o Options) (Plan, error) {
 	if s.driver() == "" || class == nil {
 		note("whether StorageClass %s belongs to the snapshot's driver was not checked", className)
 	}
+	if source := s.sourceSize(); size.Cmp(source) < 0 {
+		note("size %s is less than the %s of its PVC: the driver may refuse it", &size, &source)
+	}
 	modes := o.AccessModes
 	if len(modes) == 0 {
 		if s.Claim != nil {
@@ -139,27 +142,33 @@ func nameOf(s Source, cluster Cluster, pattern string) (string, error) {
 	return name, nil
 }
 
-// size returns the size of the new PVC, which is at least that of the snapshot.
-func (s *Source) size(asked *resource.Quantity) (resource.Quantity, error) {
-	var least resource.Quantity
-	if s.Snapshot.Status.RestoreSize != nil {
-		least = *s.Snapshot.Status.RestoreSize
-	}
-	switch {
-	case asked != nil && asked.Sign() <= 0:
-		return resource.Quantity{}, fmt.Errorf("size %s is not positive", asked)
-	case asked != nil && asked.Cmp(least) < 0:
-		return resource.Quantity{}, fmt.Errorf("size %s is less than its restoreSize %s", asked, &least)
-	case asked != nil:
-		return *asked, nil
-	}
+// sourceSize returns the size of the source PVC: the larger of what it asks for and what it has. Volumes may be larger than asked
+// for, and a snapshot may have no restoreSize, or that of the data in use.
+func (s *Source) sourceSize() (size resource.Quantity) {
 	if s.Claim != nil {
-		if request := s.Claim.Spec.Resources.Requests[corev1.ResourceStorage]; request.Cmp(least) > 0 {
-			return request, nil
+		for _, of := range []corev1.ResourceList{s.Claim.Spec.Resources.Requests, s.Claim.Status.Capacity} {
+			if has := of[corev1.ResourceStorage]; has.Cmp(size) > 0 {
+				size = has
+			}
 		}
 	}
-	if least.IsZero() {
-		return resource.Quantity{}, errors.New("its size is unknown: set one with --size")
+	return size
+}
+
+// size returns the size of the new PVC, which is at least that of the snapshot.
+func (s *Source) size(asked *resource.Quantity) (resource.Quantity, error) {
+	least := ptr.Deref(s.Snapshot.Status.RestoreSize, resource.Quantity{})
+	switch size := s.sourceSize(); {
+	case asked != nil && asked.Sign() <= 0:
+		return size, fmt.Errorf("size %s is not positive", asked)
+	case asked != nil && asked.Cmp(least) < 0:
+		return size, fmt.Errorf("size %s is less than its restoreSize %s", asked, &least)
+	case asked != nil:
+		return *asked, nil
+	case size.Cmp(least) > 0:
+		return size, nil
+	case least.IsZero():
+		return size, errors.New("its size is unknown: set one with --size")
 	}
 	return least, nil
 }

@@ -65,6 +65,33 @@ func TestClaim(t *testing.T) {
 			},
 			"data-0200 fast 5Gi ReadWriteMany Block", "",
 		},
+		"the size that the PVC has, if it asked for less": {
+			func(r *request) {
+				r.s.Claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")}
+			},
+			"data-0200 fast 5Gi ReadWriteMany Block", "",
+		},
+		"the size that the PVC has, if the driver reports the data in use": {
+			func(r *request) {
+				r.s.Claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")}
+				r.s.Snapshot.Status.RestoreSize = ptr.To(resource.MustParse("61743560"))
+			},
+			"data-0200 fast 5Gi ReadWriteMany Block", "",
+		},
+		"the size that the PVC asks for, if it is being expanded": {
+			func(r *request) {
+				r.s.Claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("9Gi")
+				r.s.Claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")}
+			},
+			"data-0200 fast 9Gi ReadWriteMany Block", "",
+		},
+		"a size that is smaller than the PVC's": {
+			func(r *request) {
+				r.s.Claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")}
+				r.o.Size = ptr.To(resource.MustParse("3Gi"))
+			},
+			"data-0200 fast 3Gi ReadWriteMany Block", "data-0200: size 3Gi is less than the 5Gi of its PVC: the driver may refuse it",
+		},
 		"what the user asks for": {
 			func(r *request) {
 				r.cluster.StorageClasses = append(r.cluster.StorageClasses, storageClass("slow", driver))
