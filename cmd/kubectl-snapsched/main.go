@@ -26,8 +26,7 @@ func main() {
 	// The program ends before its memory matters; simulations take a third less time.
 	debug.SetGCPercent(400)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	code := cli.Run(ctx, os.Args[1:], streams, clock.RealClock{})
-	stop()
-	os.Exit(code)
+	os.Exit(cli.Run(ctx, os.Args[1:], streams, clock.RealClock{}))
 }

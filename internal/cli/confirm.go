@@ -25,7 +25,7 @@ const clusterScheduleResource = "clustersnapshotschedule.snapshots.mapcontroller
 func newConfirmCommand(f *Factory) *cobra.Command {
 	var cluster string
 	cmd := &cobra.Command{
-		Use:     "confirm (NAME | --cluster NAME)",
+		Use:     "confirm (NAME | --cluster-schedule NAME)",
 		GroupID: GroupAct,
 		Short:   "Have deleted at once what an edit, or a new schedule, would delete later",
 		Long: "Confirm the present spec of a schedule: retention deletes at once what waits for spec.retention.editDelay\n" +
@@ -35,21 +35,21 @@ func newConfirmCommand(f *Factory) *cobra.Command {
   kubectl snapsched confirm nightly
 
   # The same for the template of a ClusterSnapshotSchedule, in all namespaces
-  kubectl snapsched confirm --cluster gold`,
+  kubectl snapsched confirm --cluster-schedule gold`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
 		RunE: f.connected(func(ctx context.Context, args []string) error {
 			name := strings.Join(args, "")
 			switch {
 			case given(name, cluster) != 1:
-				return errors.New("give exactly one of NAME and --cluster")
+				return errors.New("give exactly one of NAME and --cluster-schedule")
 			case cluster != "":
 				return f.confirmCluster(ctx, cluster)
 			}
 			return f.confirm(ctx, name)
 		}),
 	}
-	cmd.Flags().StringVar(&cluster, "cluster", "", "Name of a ClusterSnapshotSchedule.")
+	cmd.Flags().StringVar(&cluster, "cluster-schedule", "", "Name of a ClusterSnapshotSchedule.")
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func (f *Factory) confirm(ctx context.Context, name string) error {
 		return err
 	}
 	if snapshots.IsChild(s, origin...) {
-		return fmt.Errorf("SnapshotSchedule %s is of ClusterSnapshotSchedule %s, whose template has to be confirmed: use --cluster %s",
+		return fmt.Errorf("SnapshotSchedule %s is of ClusterSnapshotSchedule %s, whose template has to be confirmed: use --cluster-schedule %s",
 			s.Name, s.Name, s.Name)
 	}
 	confirmed := s.DeepCopy()

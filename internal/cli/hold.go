@@ -183,7 +183,7 @@ func (h *holding) hold(ctx context.Context, names []string) (err error) {
 	if h.now, err = h.serverTime(ctx); err != nil {
 		return err
 	}
-	if h.end, err = endOfHold(h.until, h.now); err != nil {
+	if h.end, err = endOfHold("--until", h.until, h.now); err != nil {
 		return err
 	}
 	return h.each(ctx, names, unholdable, h.holdOne)
@@ -282,8 +282,8 @@ func (h *holding) change(
 	return before, after, changed, err
 }
 
-// endOfHold returns when a hold with --until ends.
-func endOfHold(until string, now time.Time) (time.Time, error) {
+// endOfHold returns when a hold ends, by the value of a flag.
+func endOfHold(flag, until string, now time.Time) (time.Time, error) {
 	if until == "" {
 		return holders.Forever, nil
 	}
@@ -291,12 +291,12 @@ func endOfHold(until string, now time.Time) (time.Time, error) {
 	if err != nil {
 		d, err := schedule.ParseDuration(until)
 		if err != nil {
-			return end, fmt.Errorf("--until: %q is neither a time in RFC 3339 nor a duration such as 12h or 7d", until)
+			return end, fmt.Errorf("%s: %q is neither a time in RFC 3339 nor a duration such as 12h or 7d", flag, until)
 		}
 		end = now.Add(d)
 	}
 	if !end.After(now) {
-		return end, fmt.Errorf("--until: %s is not in the future", until)
+		return end, fmt.Errorf("%s: %s is not in the future", flag, until)
 	}
 	return end.UTC(), nil
 }

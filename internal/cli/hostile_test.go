@@ -247,7 +247,7 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 			{nasty, "--undo"}, {"--pvc", nasty, "--to", nasty}, {"--pvc", nasty, "--undo", "--dry-run"},
 		}},
 		"hold":    {false, [][]string{{ofDB0, "--reason", nasty}, {ofDB0, "--until", nasty}, {nasty}}},
-		"confirm": {false, [][]string{{"tiers"}, {"invalid"}, {nasty}, {"--cluster", nasty}}},
+		"confirm": {false, [][]string{{"tiers"}, {"invalid"}, {nasty}, {"--cluster-schedule", nasty}}},
 		"unhold":  {false, [][]string{{ofDB0}, {nasty}}},
 		"release": {false, [][]string{{ofDB0}, {"of-peer"}, {nasty}}},
 		"migrate": {true, [][]string{{"snapscheduler"}, {"snapscheduler", "--apply"}, {"snapscheduler", "--time-zone", nasty}}},

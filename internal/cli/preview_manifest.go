@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -32,7 +33,7 @@ type document struct {
 
 // manifestVariants returns the schedules before and after the manifests of files are applied.
 func (f *Factory) manifestVariants(ctx context.Context, files *resource.FilenameOptions, now time.Time) ([]variants, error) {
-	manifests, clusterSchedules, err := f.readManifests(files)
+	manifests, clusterSchedules, err := f.readManifests(ctx, files)
 	if err != nil {
 		return nil, err
 	}
@@ -66,10 +67,21 @@ func (f *Factory) manifestVariants(ctx context.Context, files *resource.Filename
 
 // readManifests reads the schedules and ClusterSnapshotSchedules of files.
 func (f *Factory) readManifests(
-	files *resource.FilenameOptions,
+	ctx context.Context, files *resource.FilenameOptions,
 ) (all []document, clusterSchedules []*unstructured.Unstructured, err error) {
-	infos, err := resource.NewBuilder(f.Config).Unstructured().Local().ContinueOnError().
-		NamespaceParam(f.namespace).DefaultNamespace().FilenameParam(false, files).Flatten().Do().Infos()
+	others := *files
+	others.Filenames = slices.DeleteFunc(slices.Clone(files.Filenames), func(name string) bool { return name == "-" })
+	b := resource.NewBuilder(f.Config).Unstructured().Local().ContinueOnError().NamespaceParam(f.namespace).DefaultNamespace()
+	if len(others.Filenames) > 0 {
+		b = b.FilenameParam(false, &others)
+	}
+	if len(others.Filenames) < len(files.Filenames) { // the builder's own read of it knows no context
+		b = b.Stream(interruptible{ctx, f.In}, "STDIN")
+	}
+	infos, err := b.Flatten().Do().Infos()
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -144,6 +144,9 @@ func (r *restoration) wait(ctx context.Context, all []restored) error {
 	}
 	to := follower{see: p.see, listed: p.listed, left: p.names, explain: p.explain, missing: "not bound:"}
 	err := r.waiting.Follow(ctx, r.Factory, &corev1.PersistentVolumeClaimList{}, to, client.InNamespace(r.namespace))
+	if ctx.Err() != nil && len(p.left) > 0 {
+		err = fmt.Errorf("%w\nThese PersistentVolumeClaims stay, and become bound without this command: %s", err, strings.Join(p.names(), ", "))
+	}
 	return cmp.Or(err, p.failed)
 }
 

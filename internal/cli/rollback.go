@@ -4,11 +4,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +14,6 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -180,8 +177,10 @@ func (r *rollbackRun) run(ctx context.Context) error {
 			fmt.Fprintf(r.Out, "Nothing was done (dry run). The next step is %d.\n", step.Number)
 			return nil
 		}
-		if err := r.confirm(); err != nil {
-			return err
+		if !r.yes {
+			if err := r.ask(ctx, "Go on?"); err != nil {
+				return err
+			}
 		}
 	}
 	if err := r.steps(ctx, state); err != nil {
@@ -202,23 +201,6 @@ func (r *rollbackRun) command(state *rollback.State, flags string) string {
 		names[i] = c.Name
 	}
 	return fmt.Sprintf("%s rollback -n %s --pvc %s %s", Name, r.namespace, strings.Join(names, ","), flags)
-}
-
-// confirm asks whoever sits at a terminal.
-func (r *rollbackRun) confirm() error {
-	if r.yes {
-		return nil
-	}
-	file, ok := r.In.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return errors.New("nobody can be asked without a terminal: give --yes")
-	}
-	fmt.Fprint(r.Out, "Go on? [y/N] ")
-	answer, _ := bufio.NewReader(r.In).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return errors.New("nothing was done")
-	}
-	return nil
 }
 
 // sameStep is how often a step may be repeated before it is given up: something undoes it.

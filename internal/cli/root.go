@@ -94,7 +94,8 @@ func newRoot(f *Factory) *cobra.Command {
 
 // Run runs the program and returns its exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, c clock.PassiveClock) int {
-	return execute(ctx, NewCommand(streams, c), args)
+	root := NewCommand(streams, c)
+	return untilInterrupted(ctx, func() int { return execute(ctx, root, args) })
 }
 
 // execute runs a command and prints its error.
@@ -102,9 +103,16 @@ func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
-		if message := messageOf(err); message != "" {
+		message, interrupted := messageOf(err), ctx.Err() != nil
+		if interrupted {
+			message = interruptedMessage(ctx, err)
+		}
+		if message != "" {
 			// An error may contain line breaks that others wrote. Indented, no line passes for the plugin's.
 			fmt.Fprintln(root.ErrOrStderr(), strings.ReplaceAll(message, "\n", "\n  "))
+		}
+		if interrupted {
+			return ExitInterrupted
 		}
 	}
 	if code := exitCode(err); code != ExitError || cmd.Annotations[failsWith] == "" {
@@ -127,6 +135,8 @@ const (
 	// ExitTimeout means that what a command waits for has not come in time, or that it could not find out
 	// what it was asked for.
 	ExitTimeout = 3
+	// ExitInterrupted means that a signal ended the command, as shells have it for Ctrl-C.
+	ExitInterrupted = 130
 )
 
 // errTimeout ends a command with ExitTimeout.
@@ -135,11 +145,16 @@ var errTimeout = errors.New("timed out")
 // ErrFound ends a command with ExitFound. The command has printed what it found.
 var ErrFound = errors.New("found")
 
+// failure is an error that ends a command with ExitFound: what it was asked for was refused, or failed.
+type failure struct{ error }
+
+func (e failure) Unwrap() error { return e.error }
+
 func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, ErrFound):
+	case errors.Is(err, ErrFound), errors.As(err, new(failure)):
 		return ExitFound
 	case errors.Is(err, errTimeout), errors.Is(err, errInconclusive):
 		return ExitTimeout

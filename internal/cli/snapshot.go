@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,11 +27,11 @@ import (
 )
 
 func newSnapshotCommand(f *Factory) *cobra.Command {
-	var claim, cluster string
+	var claim, cluster, hold string
 	var scope Scope
 	var wait snapshotWait
 	cmd := &cobra.Command{
-		Use:     "snapshot (NAME | --pvc PVC | -l SELECTOR | --cluster NAME)",
+		Use:     "snapshot (NAME | --pvc PVC | -l SELECTOR | --cluster-schedule NAME)",
 		GroupID: GroupAct,
 		Short:   "Take snapshots now",
 		Long: "Take a snapshot of every PVC of a schedule now, of all schedules that a label selector matches, of all\n" +
@@ -42,12 +41,14 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 			"request for one PVC keeps the PVCs of a request younger than a minute that have no snapshot for it yet.\n\n" +
 			"If the label selector matches no schedule, or none with a PVC that can be snapshotted, nothing is done, and that\n" +
 			"is no error.\n\n" +
-			fmt.Sprintf("The exit code is %d if the request failed, and %d at the timeout, which cancels nothing.", ExitFound, ExitTimeout),
+			fmt.Sprintf("The exit code is %d if a snapshot was refused or failed, and %d at the timeout, which cancels nothing, or if\n"+
+				"a snapshot could not be marked, because its driver reports a time of 1970, as if it had answered before it cut.",
+				ExitFound, ExitTimeout),
 		Example: `  # All PVCs of a schedule, and wait until the snapshots are ready
   kubectl snapsched snapshot nightly --wait
 
-  # One PVC, before an upgrade
-  kubectl snapsched snapshot --pvc pgdata --wait --timeout 5m
+  # One PVC, before an upgrade, and keep it for a week whatever retention says
+  kubectl snapsched snapshot --pvc pgdata --wait --timeout 5m --hold 1w
 
   # Everything with backup=gold, and wait until the data is cut
   kubectl snapsched snapshot -A -l backup=gold --wait=cut
@@ -56,15 +57,17 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
   kubectl snapsched snapshot app --wait=cut --timeout 30s --mark example.com/quiesced=true
 
   # All namespaces of a ClusterSnapshotSchedule
-  kubectl snapsched snapshot --cluster gold --wait`,
+  kubectl snapsched snapshot --cluster-schedule gold --wait`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
-		Annotations:       map[string]string{failsWith: strconv.Itoa(ExitFound)},
 		RunE: f.connected(func(ctx context.Context, args []string) error {
 			name := strings.Join(args, "")
 			if given(name, claim, cluster, scope.Selector) != 1 || scope.AllNamespaces && scope.Selector == "" {
 				return errors.New("name either a schedule or, with --pvc, a PVC, with -l, the labels of schedules, " +
-					"or, with --cluster, a ClusterSnapshotSchedule; -A needs -l")
+					"or, with --cluster-schedule, a ClusterSnapshotSchedule; -A needs -l")
+			}
+			if hold != "" && wait.Until == "" {
+				wait.Until = untilCut
 			}
 			if wait.Mark.key != "" && wait.Until == "" {
 				return errors.New("--mark is for the snapshots that --wait waits for")
@@ -72,8 +75,9 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 			r := &request{
 				Factory: f, told: told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.namespace, until: wait.Until, mark: wait.Mark,
 			}
-			var err error
+			err := r.holdFor(ctx, hold)
 			switch {
+			case err != nil:
 			case claim != "":
 				err = r.ofClaim(ctx, claim)
 			case cluster != "":
@@ -91,10 +95,12 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&claim, "pvc", "", "Take a snapshot of this PVC, under each schedule that selects it.")
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
-	cmd.Flags().StringVar(&cluster, "cluster", "", "Take a snapshot of all PVCs of this ClusterSnapshotSchedule.")
+	cmd.Flags().StringVar(&cluster, "cluster-schedule", "", "Take a snapshot of all PVCs of this ClusterSnapshotSchedule.")
 	scope.AddFlags(cmd, "SnapshotSchedules")
 	cmd.Flags().Lookup("all-namespaces").Usage = "Select the schedules of all namespaces."
 	wait.AddFlags(cmd)
+	cmd.Flags().StringVar(&hold, "hold", "", "Wait until the snapshots are cut, and hold them then: until a time in RFC 3339, or for so long, "+
+		"such as 7d. Retention may delete another one for them, and them for the next one, if they are not held.")
 	return cmd
 }
 
@@ -117,7 +123,10 @@ type request struct {
 	groups   bool
 	members  map[types.UID]sets.Set[string]
 	unmarked []error
-	told     told
+	// holding holds the snapshots that are cut, if it is set; held are those that are, or could not be.
+	holding *holding
+	held    sets.Set[types.UID]
+	told    told
 }
 
 // target is a PVC of which a schedule takes a snapshot.
@@ -146,7 +155,7 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 	}
 	err = r.find(ctx, []*v1alpha1.SnapshotSchedule{s}, claims.Items, func(why error) error { return why })
 	if err == nil && len(r.targets) == 0 {
-		err = fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted", name)
+		err = failure{fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted", name)}
 	}
 	if err != nil {
 		return err
@@ -170,7 +179,8 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 		return nil
 	})
 	if err == nil && len(r.targets) == 0 {
-		err = fmt.Errorf("no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s: 'kubectl snapsched coverage' says why", name)
+		err = failure{fmt.Errorf(
+			"no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s: 'kubectl snapsched coverage' says why", name)}
 	}
 	if err != nil {
 		return err
@@ -200,7 +210,7 @@ func (r *request) find(
 	for _, s := range schedules {
 		judge, err := snapshots.NewJudge(scheme, s, classes)
 		if err != nil {
-			err = fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", s.Name, err)
+			err = failure{fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", s.Name, err)}
 		}
 		stopped := map[string]string{} // by map key: one PVC that cannot be snapshotted stops its group
 		for i := 0; err == nil && i < len(claims); i++ {
@@ -294,7 +304,7 @@ func annotateRequest[T any, P interface {
 		}), nil
 	})
 	if err != nil {
-		return err
+		return failure{err}
 	}
 	for _, t := range targets {
 		t.at = made.At
@@ -386,5 +396,5 @@ func ofFleet(s *v1alpha1.SnapshotSchedule) error {
 		return nil
 	}
 	return fmt.Errorf("SnapshotSchedule %s belongs to ClusterSnapshotSchedule %s, and takes snapshots on its requests only: "+
-		"use %s snapshot --cluster %s", s.Name, owner.Name, Name, owner.Name)
+		"use %s snapshot --cluster-schedule %s", s.Name, owner.Name, Name, owner.Name)
 }

@@ -68,7 +68,7 @@ func (r *request) ofCluster(ctx context.Context, name string) error {
 		return err
 	}
 	if len(r.targets) == 0 {
-		return fmt.Errorf("ClusterSnapshotSchedule %s selects no PVC that can be snapshotted", name)
+		return failure{fmt.Errorf("ClusterSnapshotSchedule %s selects no PVC that can be snapshotted", name)}
 	}
 	return annotateRequest(ctx, r, clusterScheduleResource, fleet, "", r.targets, func(v1alpha1.Request) (v1alpha1.Request, error) {
 		return v1alpha1.Request{}, nil // a request for all replaces any other

@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,15 +50,48 @@ func (m *requestMark) String() string {
 func (m *requestMark) Type() string { return "KEY=VALUE" }
 
 // set marks a snapshot, if there is a mark: the one that was seen, and not another one that got its
-// name.
+// name. A driver that reports 1970 has answered before it knew when it cut, and so, maybe, before it cut.
 func (m *requestMark) set(ctx context.Context, r *request, v client.Object) {
 	if m.key == "" {
+		return
+	}
+	_, kind := resourceOf(v)
+	if at := progressOf(v).cutAt; at.UTC().Year() == time.Unix(0, 0).UTC().Year() {
+		r.unmarked = append(r.unmarked, fmt.Errorf("%w: %s %s is not marked: its driver reports %s as the time of its data, so nobody "+
+			"knows whether it is cut", errInconclusive, kind, v.GetName(), timestamp(at)))
 		return
 	}
 	mark := metadata(map[string]any{"uid": v.GetUID(), "annotations": map[string]any{m.key: m.value}})
 	err := r.patch(ctx, v.DeepCopyObject().(client.Object), mark)
 	if err != nil {
-		_, kind := resourceOf(v)
-		r.unmarked = append(r.unmarked, fmt.Errorf("mark %s %s: %w", kind, v.GetName(), err))
+		r.unmarked = append(r.unmarked, failure{fmt.Errorf("mark %s %s: %w", kind, v.GetName(), err)})
+	}
+}
+
+// holdFor has the snapshots held that are taken.
+func (r *request) holdFor(ctx context.Context, until string) error {
+	if until == "" {
+		return nil
+	}
+	now, err := r.serverTime(ctx)
+	if err != nil {
+		return fmt.Errorf("read the API server's clock: %w", err)
+	}
+	end, err := endOfHold("--hold", until, now)
+	r.holding, r.held = &holding{Factory: r.Factory, reason: heldOnRequest, now: now, end: end}, sets.New[types.UID]()
+	return err
+}
+
+// heldOnRequest is the reason of such a hold.
+const heldOnRequest = "taken on request"
+
+// hold holds a snapshot of a target that is cut, once: until then it has nothing to hold, and afterwards the next one may displace it.
+func (r *request) hold(ctx context.Context, t *target, v client.Object) {
+	if r.holding == nil || r.held.Has(v.GetUID()) || !t.taken || t.snapshot != v.GetName() || !t.inRecord(v) || unholdable(v) != nil {
+		return
+	}
+	r.held.Insert(v.GetUID())
+	if err := r.holding.holdOne(ctx, v); err != nil {
+		r.unmarked = append(r.unmarked, failure{fmt.Errorf("hold: %w", err)})
 	}
 }

@@ -87,6 +87,9 @@ func (r *request) wait(ctx context.Context, wait *Wait) error {
 	if uncut := r.uncut(); errors.Is(err, errTimeout) && r.until == untilCut && len(uncut) > 0 {
 		r.warn("nothing is cancelled: these may still be cut, at a time that nobody waits for: %s", strings.Join(uncut, ", "))
 	}
+	if ctx.Err() != nil && len(r.waiting()) > 0 {
+		err = fmt.Errorf("%w\nThe request stays: the snapshots are taken all the same, and nobody waits for them or marks or holds them", err)
+	}
 	return errors.Join(append(r.unmarked, err)...)
 }
 
@@ -107,9 +110,10 @@ func (r *request) see(ctx context.Context, v client.Object, deleted bool) (furth
 			continue
 		}
 		state := t.stateOf(v, deleted, r.until)
-		if t.done && r.until == untilReady && r.lacks(ctx, v, t.claim.Name) {
-			t.done, state = false, v.GetName()+" is ready, and holds no data of it"
+		if t.done && (!t.inRecord(v) || r.until == untilReady && r.lacks(ctx, v, t.claim.Name)) {
+			t.done, state = false, v.GetName()+" is "+r.until+", and holds no data of it"
 		}
+		r.hold(ctx, t, v)
 		if state == "" || state == t.state {
 			continue
 		}
@@ -123,6 +127,13 @@ func (r *request) see(ctx context.Context, v client.Object, deleted bool) (furth
 		}
 	}
 	return further
+}
+
+// inRecord returns whether a snapshot was taken of the target's PVC: a group snapshot holds those of its record, which one that has
+// joined the group since is not in.
+func (t *target) inRecord(v client.Object) bool {
+	group, isGroup := v.(*groupv1.VolumeGroupSnapshot)
+	return !isGroup || snapshots.Claims(group)[t.claim.Name] == t.claim.UID
 }
 
 // lacks returns whether a group snapshot that is ready has no member of a PVC: drivers were seen to return too few.
@@ -175,6 +186,7 @@ func (t *target) stateOf(v client.Object, deleted bool, until string) string {
 // progress is how far a snapshot has come.
 type progress struct {
 	ready, cut, failing bool
+	cutAt               time.Time // by the driver's clock; zero if it reports none
 	message             *string
 }
 
@@ -183,12 +195,14 @@ func progressOf(o client.Object) (p progress) {
 	case *snapshotv1.VolumeSnapshot:
 		status := ptr.Deref(v.Status, snapshotv1.VolumeSnapshotStatus{})
 		p.ready, p.cut, p.failing = ptr.Deref(status.ReadyToUse, false), status.CreationTime != nil, status.Error != nil
+		p.cutAt = ptr.Deref(status.CreationTime, metav1.Time{}).Time
 		if p.failing {
 			p.message = status.Error.Message
 		}
 	case *groupv1.VolumeGroupSnapshot:
 		status := ptr.Deref(v.Status, groupv1.VolumeGroupSnapshotStatus{})
 		p.ready, p.cut, p.failing = ptr.Deref(status.ReadyToUse, false), status.CreationTime != nil, status.Error != nil
+		p.cutAt = ptr.Deref(status.CreationTime, metav1.Time{}).Time
 		if p.failing {
 			p.message = status.Error.Message
 		}

@@ -64,21 +64,21 @@ var _ = Describe("confirm", func() {
 		child := env.createChild(fleet)
 		env.createSnapshots(child, env.createClaim("logs"), time.Hour, 8)
 
-		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("use --cluster " + fleet.Name))
+		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("use --cluster-schedule " + fleet.Name))
 		bare := child.DeepCopy()
 		bare.Labels, bare.OwnerReferences = nil, nil
 		put(child.CreationTimestamp.Time, bare)
-		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("use --cluster "+fleet.Name), "a tenant took off its owner")
+		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("use --cluster-schedule "+fleet.Name), "a tenant took off its owner")
 		put(child.CreationTimestamp.Time, child)
 		Expect(confirmation(child)).To(BeEmpty())
 
-		Expect(env.succeeds("confirm", "--cluster", fleet.Name)).To(Equal(env.namespace + ": 5 snapshots\n5 snapshots will be deleted at once\n" +
+		Expect(env.succeeds("confirm", "--cluster-schedule", fleet.Name)).To(Equal(env.namespace + ": 5 snapshots\n5 snapshots will be deleted at once\n" +
 			"clustersnapshotschedule.snapshots.mapcontroller.dev/" + fleet.Name + " confirmed, generation 1\n"))
 		Expect(confirmation(fleet)).To(Equal(strconv.FormatInt(fleet.Generation, 10)))
 	})
 
 	It("needs exactly one name", func() {
-		for _, args := range [][]string{{"confirm"}, {"confirm", "nightly", "--cluster", "gold"}} {
+		for _, args := range [][]string{{"confirm"}, {"confirm", "nightly", "--cluster-schedule", "gold"}} {
 			Expect(env.run(args...).errOut).To(ContainSubstring("give exactly one of NAME and --cluster"))
 		}
 	})

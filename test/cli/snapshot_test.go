@@ -152,11 +152,11 @@ var _ = Describe("snapshot", func() {
 		}}
 		put(time.Time{}, schedule)
 		const told = "SnapshotSchedule nightly belongs to ClusterSnapshotSchedule fleet, and takes snapshots on its requests only: " +
-			"use kubectl snapsched snapshot --cluster fleet"
+			"use kubectl snapsched snapshot --cluster-schedule fleet"
 		schedule.Labels = map[string]string{"backup": "gold"}
 		put(time.Time{}, schedule)
 		for _, args := range [][]string{{"snapshot", "nightly"}, {"snapshot", "--pvc", "data-0"}, {"snapshot", "-l", "backup=gold"}} {
-			Expect(env.exits(1, args...)).To(ContainSubstring(told))
+			Expect(env.fails(args...)).To(ContainSubstring(told))
 		}
 		Expect(get(schedule).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
 	})
@@ -219,7 +219,7 @@ var _ = Describe("snapshot", func() {
 			Expect(api.Create(ctx, child)).To(Succeed())
 			e.createClaim("data")
 		}
-		ended := env.startWatching("snapshot", "--cluster", fleet.Name, "--wait")
+		ended := env.startWatching("snapshot", "--cluster-schedule", fleet.Name, "--wait")
 		Expect(get(child).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt), "the operator hands it on")
 		request := suite.Must(v1alpha1.RequestOf(get(fleet).Annotations))
 		v := take(child, get(builders.Claim(env.namespace, "data", nil)), request.At)
@@ -229,18 +229,19 @@ var _ = Describe("snapshot", func() {
 	})
 
 	DescribeTable("refuses a request that no snapshot would follow",
-		func(want string, args ...string) {
+		func(code int, want string, args ...string) {
 			env.createClaim("other")
 			env.createSchedule("invalid", v1alpha1.SnapshotScheduleSpec{Schedule: "0 0 30 2 *"})
-			Expect(env.exits(1, append([]string{"snapshot"}, args...)...)).To(ContainSubstring(want))
+			Expect(env.exits(code, append([]string{"snapshot"}, args...)...)).To(ContainSubstring(want))
 			Expect(get(schedule).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
 		},
-		Entry("of a schedule that selects nothing", "SnapshotSchedule nightly selects no PVC that can be snapshotted", "nightly"),
-		Entry("of a schedule with an invalid spec", "SnapshotSchedule invalid takes no snapshots, because its spec is invalid", "invalid"),
-		Entry("of a PVC that no schedule selects", "no SnapshotSchedule would take a snapshot of PersistentVolumeClaim other", "--pvc", "other"),
-		Entry("of a PVC that does not exist", `persistentvolumeclaims "missing" not found`, "--pvc", "missing"),
-		Entry("of nothing", "name either a schedule or, with --pvc, a PVC"),
-		Entry("of a schedule and a PVC", "name either a schedule or, with --pvc, a PVC", "nightly", "--pvc", "other"),
+		Entry("of a schedule that selects nothing", 1, "SnapshotSchedule nightly selects no PVC that can be snapshotted", "nightly"),
+		Entry("of a schedule with an invalid spec", 1, "SnapshotSchedule invalid takes no snapshots, because its spec is invalid", "invalid"),
+		Entry("of a PVC that no schedule selects", 1, "no SnapshotSchedule would take a snapshot of PersistentVolumeClaim other", "--pvc", "other"),
+		Entry("of a PVC that does not exist", 2, `persistentvolumeclaims "missing" not found`, "--pvc", "missing"),
+		Entry("of a schedule that does not exist", 2, `snapshotschedules.snapshots.mapcontroller.dev "missing" not found`, "missing"),
+		Entry("of nothing", 2, "name either a schedule or, with --pvc, a PVC"),
+		Entry("of a schedule and a PVC", 2, "name either a schedule or, with --pvc, a PVC", "nightly", "--pvc", "other"),
 	)
 
 	It("with --wait, follows the snapshots until they are ready", func() {
