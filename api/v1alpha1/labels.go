@@ -28,6 +28,11 @@ const (
 // on the members of the group snapshots that a schedule created. Members never carry a map key.
 const LabelGroupSnapshot = Prefix + "group-snapshot"
 
+// LabelRollback is the ID of a rollback by the kubectl plugin, on the VolumeSnapshot that it took of the
+// data that it replaced. Such a snapshot has no map key: it belongs to no schedule, counts for nothing,
+// and stays until somebody deletes it.
+const LabelRollback = Prefix + "rollback"
+
 // Annotations.
 const (
 	// AnnotationScheduledAt is the slot of a VolumeSnapshot: the time at which it was due, in
@@ -86,19 +91,20 @@ const (
 	// depends on it.
 	AnnotationVerifyFailed = Prefix + "verify-failed"
 
-	// AnnotationRollback is the record of a rollback by the kubectl plugin, on the
-	// PersistentVolume whose data came under the name of a PVC: the manifest of the PVC before, the
-	// replicas of its workload, the old PersistentVolume, and the reclaim policies. The plugin
-	// writes it, and finds by it what an interrupted rollback has still to do.
+	// AnnotationRollback says that a rollback by the kubectl plugin is unfinished: its ID, who runs it, the
+	// time of its last step, and what the PVCs go back to, as JSON. It is on the workload or, without one, on
+	// the PVC. The plugin takes it off at the end.
 	AnnotationRollback = Prefix + "rollback"
 
-	// AnnotationRollbackOf is the UID of the PVC that is rolled back, on what a rollback by the
+	// AnnotationRollbackPrefix, with the ID of a rollback by the kubectl plugin behind it, is the record of the
+	// rollback, on the PersistentVolume whose data came under the name of a PVC: the manifest of the PVC
+	// before, the old PersistentVolume, and the reclaim policies. The plugin finds by it what an
+	// interrupted rollback has still to do, and undoes by it one that is finished.
+	AnnotationRollbackPrefix = Prefix + "rollback-"
+
+	// AnnotationRollbackOf is the name of the PVC that is rolled back, on what a rollback by the
 	// kubectl plugin creates.
 	AnnotationRollbackOf = Prefix + "rollback-of"
-
-	// AnnotationHoldBeforeRollback is the hold that a rollback by the kubectl plugin set, and after a
-	// space the one before it, if there was one. It is removed with the rollback's hold.
-	AnnotationHoldBeforeRollback = Prefix + "hold-before-rollback"
 
 	// AnnotationCopyOf is the VolumeSnapshot, as namespace/name/UID, of which the kubectl plugin makes
 	// a copy in another namespace, on the VolumeSnapshotContent that exists meanwhile.

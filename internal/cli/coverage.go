@@ -247,6 +247,8 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classe
 		skip = cmp.Or(skip, s.skip)
 	}
 	switch {
+	case snapshots.ExcludedOnlyByRollback(claim):
+		c.Protection, c.Reason = unprotected, "annotation "+v1alpha1.AnnotationExclude+": "+claim.Annotations[v1alpha1.AnnotationExclude]+" is unfinished"
 	case snapshots.Excluded(claim):
 		c.Protection, c.Reason = excluded, "annotation "+v1alpha1.AnnotationExclude
 	case skip != "" && !s.refused: // else it has snapshots, and its class was lost

@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -56,4 +57,15 @@ func storageClassOf(claim *corev1.PersistentVolumeClaim) v1alpha1.StorageClassNa
 		return v1alpha1.StorageClassName(class)
 	}
 	return v1alpha1.StorageClassName(ptr.Deref(claim.Spec.StorageClassName, ""))
+}
+
+// ExcludedByRollback begins the value of the annotation exclude on what a rollback by the kubectl plugin creates. The
+// ID of the rollback follows.
+const ExcludedByRollback = "rollback "
+
+// ExcludedOnlyByRollback returns whether no schedule selects a PVC until a rollback is finished. What the rollback
+// restores to meanwhile is meant to be left out.
+func ExcludedOnlyByRollback(claim *corev1.PersistentVolumeClaim) bool {
+	_, meanwhile := claim.Annotations[v1alpha1.AnnotationRollbackOf]
+	return !meanwhile && strings.HasPrefix(claim.Annotations[v1alpha1.AnnotationExclude], ExcludedByRollback)
 }

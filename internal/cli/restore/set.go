@@ -270,7 +270,7 @@ func claimName(v *snapshotv1.VolumeSnapshot) string {
 
 // OfClaim returns the snapshots of all PVCs, past and present, with a name. Those of a
 // PVC that was deleted and created again are included, whoever took them. Imported ones
-// are included if their map key is one of the PVCs'.
+// are included if their map key is one of the PVCs'. What a rollback has replaced is left out.
 // claim is the PVC that has the name now, or nil.
 func OfClaim(all []snapshotv1.VolumeSnapshot, name string, claim *corev1.PersistentVolumeClaim) []*snapshotv1.VolumeSnapshot {
 	// A map key that snapshots of another PVC have, too, is not known to be this PVC's.
@@ -287,11 +287,17 @@ func OfClaim(all []snapshotv1.VolumeSnapshot, name string, claim *corev1.Persist
 	delete(keys, "")
 	var found []*snapshotv1.VolumeSnapshot
 	for i := range all {
-		if v := &all[i]; claimName(v) == name || Imported(v) && keys[v.Labels[v1alpha1.LabelMapKey]] {
+		if v := &all[i]; !OfRollback(v) && claimName(v) == name || Imported(v) && keys[v.Labels[v1alpha1.LabelMapKey]] {
 			found = append(found, v)
 		}
 	}
 	return found
+}
+
+// OfRollback returns whether a snapshot was taken by a rollback, of the data that it replaced. Nobody who asks for the
+// newest snapshot of a PVC means that one.
+func OfRollback(v *snapshotv1.VolumeSnapshot) bool {
+	return v.Labels[v1alpha1.LabelRollback] != "" && v.Labels[v1alpha1.LabelMapKey] == ""
 }
 
 // SourceClaim returns the PVC that a snapshot was taken of, or nil if it is gone. A PVC
