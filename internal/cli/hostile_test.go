@@ -243,8 +243,8 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 		}},
 		"read-data": {false, [][]string{{nasty}, {dir}}},
 		"rollback": {false, [][]string{
-			{"--pvc", "db-0", "--to", start.AddDate(0, 0, 29).Format(time.RFC3339), "--yes"}, {"--pvc", "db-0", "--to-snapshot", ofDB0, "--yes"},
-			{nasty, "--undo"}, {"--pvc", nasty, "--to", nasty}, {"--pvc", nasty, "--undo", "--dry-run"},
+			{"--pvc", "db-0", "--as-of", start.AddDate(0, 0, 29).Format(time.RFC3339), "--yes"}, {"--pvc", "db-0", "--snapshot", ofDB0, "--yes"},
+			{nasty, "--undo"}, {"--pvc", nasty, "--as-of", nasty}, {"--pvc", nasty, "--undo", "--dry-run"},
 		}},
 		"hold":    {false, [][]string{{ofDB0, "--reason", nasty}, {ofDB0, "--until", nasty}, {nasty}}},
 		"confirm": {false, [][]string{{"tiers"}, {"invalid"}, {nasty}, {"--cluster-schedule", nasty}}},

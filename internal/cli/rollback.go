@@ -5,6 +5,8 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,39 +17,41 @@ import (
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback"
 )
 
 func newRollbackCommand(f *Factory) *cobra.Command {
 	r := &rollbackRun{Factory: f, told: told{}, targets: map[string]*snapshotv1.VolumeSnapshot{}, seen: map[string]bool{}}
 	cmd := &cobra.Command{
-		Use:     "rollback ([WORKLOAD] [--pvc PVC]) (--to TIME | --to-snapshot SNAPSHOT | --undo)",
+		Use:     "rollback ([WORKLOAD] [--pvc PVC]) (--as-of TIME | --snapshot SNAPSHOT | --undo[=ID])",
 		GroupID: GroupAct,
 		Short:   "Put the data of an earlier snapshot under a PVC's own name",
 		Long: `Put the data of an earlier snapshot under the PVC's own name: of all PVCs of a Deployment or StatefulSet, or of those
 that --pvc names. Their workload is scaled to 0 meanwhile.
 
-Nothing is deleted that holds the only copy of anything. The present data is kept twice: in a snapshot that is held, and on
-the old PersistentVolume. The snapshots of the PVC stay with it. Whatever interrupts the command, run it again, and it goes on
-where it stopped. --undo goes back to the old PersistentVolume, whether the rollback was finished or not.
+Nothing is deleted that holds the only copy of anything. The present data is kept twice: in a snapshot that belongs to no
+schedule, and on the old PersistentVolume. The snapshots of the PVC stay with it. Whatever interrupts the command, run it
+again, and it goes on where it stopped. --undo goes back to the old PersistentVolume, whether the rollback was finished or not.
 
 It needs permission to patch PersistentVolumes. The workload and the PVC must not be controlled by something else, such as an
 operator's own resource, and nothing else must use the PVC.`,
 		Example: `  # What would be done
-  kubectl snapsched rollback statefulset/db --to 2026-11-21T09:00:00Z --dry-run
+  kubectl snapsched rollback statefulset/db --as-of 2026-11-21T09:00:00Z --dry-run
 
   # All PVCs of a StatefulSet
-  kubectl snapsched rollback statefulset/db --to 2026-11-21T09:00:00Z
+  kubectl snapsched rollback statefulset/db --as-of 2026-11-21T09:00:00Z
 
   # One PVC, to one snapshot
-  kubectl snapsched rollback --pvc pgdata --to-snapshot pgdata-20261121100928-46grgsginy
+  kubectl snapsched rollback --pvc pgdata --snapshot pgdata-20261121100928-46grgsginy
 
-  # Back to the data from before the rollback
+  # Back to the data from before the latest rollback
   kubectl snapsched rollback statefulset/db --undo`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: f.connected(func(ctx context.Context, args []string) error {
@@ -59,65 +63,87 @@ operator's own resource, and nothing else must use the PVC.`,
 		}),
 	}
 	cmd.Flags().StringSliceVar(&r.claims, "pvc", nil, "PVCs to roll back. If omitted, all of the workload.")
-	cmd.Flags().StringVar(&r.time, "to", "", "Go back to the newest data of this time or earlier, such as 2026-01-31T12:00:00Z.")
-	cmd.Flags().StringVar(&r.snapshot, "to-snapshot", "", "Go back to this snapshot of the PVC.")
-	cmd.Flags().BoolVar(&r.undo, "undo", false, "Go back to the data from before the last rollback, finished or not.")
+	cmd.Flags().StringVar(&r.time, "as-of", "", "Go back to the newest data of this time or earlier: "+asOfForms+".")
+	cmd.Flags().StringVar(&r.snapshot, "snapshot", "", "Go back to this snapshot of the PVC.")
+	cmd.Flags().StringVar(&r.undo, "undo", "", "Go back to the data from before the latest rollback, finished or not, or from before the one with this ID.")
+	cmd.Flags().Lookup("undo").NoOptDefVal = latestRollback
 	cmd.Flags().BoolVar(&r.again, "again", false, "Go back to the same snapshot once more.")
+	cmd.Flags().BoolVar(&r.skipSafety, "skip-safety-snapshot", false, "Take no snapshot of the present data, of which the old PersistentVolume is then the only copy.")
+	cmd.Flags().BoolVar(&r.takeOver, "take-over", false, "Go on with an unfinished rollback of another user, whose last step is older than an hour.")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "Only print what would be done.")
 	cmd.Flags().BoolVarP(&r.yes, "yes", "y", false, "Do not ask.")
 	cmd.Flags().DurationVar(&r.timeout, "timeout", 30*time.Minute, "How long to wait for one step, such as 90s.")
 	cmd.Flags().StringVar(&r.image, "image", "registry.k8s.io/pause:3.10",
 		"Image of the pod for a storage class that waits for a consumer. It need not be able to run.")
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
-	_ = cmd.RegisterFlagCompletionFunc("to-snapshot", f.CompleteSnapshots())
+	_ = cmd.RegisterFlagCompletionFunc("snapshot", f.CompleteSnapshots())
 	return cmd
 }
+
+// latestRollback is the value of --undo without an ID.
+const latestRollback = "latest"
 
 // rollbackRun is one run of rollback.
 type rollbackRun struct {
 	*Factory
 	// The arguments, as they are written.
-	workloadName, time, snapshot, image string
-	claims                              []string
-	undo, again, dryRun, yes            bool
-	timeout                             time.Duration
+	workloadName, time, snapshot, undo, image string
+	claims                                    []string
+	again, skipSafety, takeOver, dryRun, yes  bool
+	timeout                                   time.Duration
 
 	// began is the API server's time when the run began, started the local one.
 	began, started, asOf time.Time
 	told                 told
+	// newID is that of a rollback that begins, and user who runs it.
+	newID, user string
 	// What observations remember: the workload, the chosen snapshots by PVC, and the names of
 	// volumes that matter.
 	workload  *rollback.Workload
 	targets   map[string]*snapshotv1.VolumeSnapshot
 	seen      map[string]bool
 	schedules []*v1alpha1.SnapshotSchedule
-	scaled    bool
-	last      int // the number of the last step that was taken
+	// own is the lock that this run has. It was taken off if released is set.
+	own              *rollback.Lock
+	released, scaled bool
+	last             int // the number of the last step that was taken
 }
 
 func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
-	undo := ""
-	if r.undo {
-		undo = "undo"
-	}
 	switch {
 	case r.workloadName == "" && len(r.claims) == 0:
 		return errors.New("name a workload, such as statefulset/db, or PVCs with --pvc")
-	case given(r.time, r.snapshot, undo) != 1:
-		return errors.New("give exactly one of --to, --to-snapshot and --undo")
+	case given(r.time, r.snapshot, r.undo) != 1:
+		return errors.New("give exactly one of --as-of, --snapshot and --undo")
 	case r.snapshot != "" && len(r.claims) != 1:
-		return errors.New("--to-snapshot needs the one PVC that is rolled back: name it with --pvc")
+		return errors.New("--snapshot needs the one PVC that is rolled back: name it with --pvc")
 	}
 	if r.began, err = r.serverTime(ctx); err != nil {
 		return fmt.Errorf("read the API server's clock: %w", err)
 	}
 	r.started = r.Clock.Now()
 	if r.time != "" {
-		if r.asOf, err = time.Parse(time.RFC3339, r.time); err != nil {
-			return fmt.Errorf("invalid --to %q: write an RFC 3339 time such as %s", r.time, timestamp(r.began))
+		if r.asOf, err = r.Factory.asOf(r.time, r.began); err != nil {
+			return err
 		}
 	}
+	r.newID, r.user = newRollbackID(), r.whoAmI(ctx)
 	return nil
+}
+
+func newRollbackID() string {
+	var id [4]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:])
+}
+
+// whoAmI returns the user's name; empty if the cluster cannot tell.
+func (f *Factory) whoAmI(ctx context.Context) string {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := f.client.Create(ctx, review); err != nil {
+		return ""
+	}
+	return review.Status.UserInfo.Username
 }
 
 // rollbackRights are what a rollback needs in any case.
@@ -129,6 +155,7 @@ var rollbackRights = []authorizationv1.ResourceAttributes{
 	{Verb: "patch", Resource: "persistentvolumeclaims"},
 	{Verb: "create", Group: snapshotv1.GroupName, Resource: "volumesnapshots"},
 	{Verb: "patch", Group: snapshotv1.GroupName, Resource: "volumesnapshots"},
+	{Verb: "delete", Group: snapshotv1.GroupName, Resource: "volumesnapshots"}, // a safety snapshot that is not cut
 }
 
 // checkRights asks first: a rollback that may not go on would leave the workload scaled to 0.
@@ -167,8 +194,9 @@ func (r *rollbackRun) run(ctx context.Context) error {
 		return err
 	}
 	if step.Number > 0 {
-		for i, line := range rollback.Plan(state) {
-			say(r.Out, fmt.Sprintf("%2d. %s", i+1, line))
+		say(r.Out, rollback.Heading(state))
+		for _, line := range rollback.Plan(state) {
+			say(r.Out, line)
 		}
 		if apart := rollback.Apart(state); apart != "" {
 			r.warn("the PVCs go back to different instants: %s", apart)
@@ -183,22 +211,57 @@ func (r *rollbackRun) run(ctx context.Context) error {
 			}
 		}
 	}
-	if err := r.steps(ctx, state); err != nil {
-		scaled := ", and nothing was scaled up"
-		if r.last == 10 { // whether the request was executed may be unknown
-			scaled = ""
-		}
-		return fmt.Errorf("%w\nThe rollback is unfinished%s. Run the command again to go on, or go back with: %s",
-			err, scaled, r.command(state, "--undo"))
+	return r.steps(ctx, state)
+}
+
+// unfinished says what to do after an error.
+func (r *rollbackRun) unfinished(ctx context.Context, state *rollback.State, err error) error {
+	if r.own == nil { // nothing was done
+		return err
 	}
-	return nil
+	scaled := ", and nothing was scaled up"
+	if r.last == 10 { // whether the request was executed may be unknown
+		scaled = ""
+	}
+	return fmt.Errorf("%w\nThe rollback is unfinished%s. Run the command again to go on, or go back with: %s",
+		errors.Join(err, r.dropUncut(ctx)), scaled, r.command(state, "--undo"))
+}
+
+// dropFor is how long the command takes to end after a signal.
+const dropFor = 5 * time.Second
+
+// dropUncut deletes the safety snapshots that hold no data: they would stop the PVC's backups, or be cut much later.
+func (r *rollbackRun) dropUncut(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropFor)
+	defer cancel()
+	list := &snapshotv1.VolumeSnapshotList{}
+	if err := r.list(ctx, list, client.InNamespace(r.namespace), client.MatchingLabels{v1alpha1.LabelRollback: r.own.ID}); err != nil {
+		return fmt.Errorf("delete VolumeSnapshots that are not cut: %w", err)
+	}
+	var errs []error
+	for i := range list.Items {
+		if v := &list.Items[i]; restore.OfRollback(v) && rollback.Uncut(v) && v.DeletionTimestamp == nil {
+			err := r.client.Delete(ctx, v, client.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion})
+			if client.IgnoreNotFound(err) == nil {
+				say(r.Out, fmt.Sprintf("VolumeSnapshot %s, which was not cut, is deleted", v.Name))
+			}
+			errs = append(errs, client.IgnoreNotFound(err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // command returns a command line for the same PVCs.
 func (r *rollbackRun) command(state *rollback.State, flags string) string {
-	names := make([]string, len(state.Claims))
-	for i, c := range state.Claims {
-		names[i] = c.Name
+	names := r.claims
+	if len(state.Claims) > 0 {
+		names = nil
+	}
+	for _, c := range state.Claims {
+		names = append(names, c.Name)
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("%s rollback -n %s %s %s", Name, r.namespace, r.workloadName, flags)
 	}
 	return fmt.Sprintf("%s rollback -n %s --pvc %s %s", Name, r.namespace, strings.Join(names, ","), flags)
 }
@@ -209,48 +272,61 @@ const sameStep = 5
 // steps takes one step after another. Each is decided from what the cluster holds then.
 func (r *rollbackRun) steps(ctx context.Context, state *rollback.State) error {
 	further, repeated, last := r.Clock.Now(), 0, ""
+	var ended error
 	for {
 		step, err := rollback.Next(state)
 		switch {
 		case err != nil:
-			return err
+			return r.unfinished(ctx, state, errors.Join(ended, err))
 		case step.Number == 0:
-			r.finished(state)
-			return nil
+			r.finished(state, ended)
+			return ended
 		case step.Text != last:
 			further, repeated, last = r.Clock.Now(), 0, step.Text
 		case len(step.Changes) > 0:
 			repeated++
 		}
-		text := fmt.Sprintf("[%d/10] %s", step.Number, step.Text)
-		switch {
-		case repeated > sameStep:
-			return fmt.Errorf("something undoes this step: %s", step.Text)
-		case len(step.Changes) > 0:
-			say(r.Out, text)
-			r.last = step.Number
-			err = r.apply(ctx, step)
-		case r.Clock.Since(further) > r.timeout:
-			return fmt.Errorf("%w after %s: %s", errTimeout, r.timeout, step.Text)
-		default:
-			r.told.once(r.ErrOut, text)
-			if step.For != nil {
-				err = r.explain(ctx, step.For, r.told)
-			}
-			err = errors.Join(err, pause(ctx))
+		if repeated > sameStep {
+			return r.unfinished(ctx, state, fmt.Errorf("something undoes this step: %s", step.Text))
 		}
-		if err != nil {
-			return err
+		if err := r.take(ctx, state, step, r.Clock.Since(further) > r.timeout); err != nil {
+			return r.unfinished(ctx, state, err)
+		}
+		if step.Ends != nil {
+			if ended = step.Ends; !rollback.Untouched(state) {
+				return r.unfinished(ctx, state, ended)
+			}
+			r.undo, r.newID, r.own = state.Lock().ID, newRollbackID(), nil // what was prepared is taken back
 		}
 		if state, err = r.observe(ctx); err != nil {
-			return err
+			return r.unfinished(ctx, &rollback.State{}, err)
 		}
 	}
 }
 
-// apply sends the changes of a step. What has changed since it was read is decided again.
-func (r *rollbackRun) apply(ctx context.Context, step rollback.Step) error {
-	for _, change := range step.Changes {
+// take takes a step, or waits.
+func (r *rollbackRun) take(ctx context.Context, state *rollback.State, step rollback.Step, tooLong bool) error {
+	text := fmt.Sprintf("[%d/10] %s", step.Number, step.Text)
+	switch {
+	case len(step.Changes) > 0:
+		say(r.Out, text)
+		r.last = step.Number
+		return r.apply(ctx, state, step)
+	case tooLong:
+		return fmt.Errorf("%w after %s: %s", errTimeout, r.timeout, step.Text)
+	}
+	r.told.once(r.ErrOut, text)
+	err := r.apply(ctx, state, step)
+	if step.For != nil {
+		err = errors.Join(err, r.explain(ctx, step.For, r.told))
+	}
+	return errors.Join(err, pause(ctx))
+}
+
+// apply sends the changes of a step. What has changed since it was read is decided again: then this run may have lost the lock.
+func (r *rollbackRun) apply(ctx context.Context, state *rollback.State, step rollback.Step) error {
+	lost := false
+	for i, change := range slices.Concat(step.Renewals, step.Changes) {
 		var err error
 		switch {
 		case change.Create != nil:
@@ -261,21 +337,32 @@ func (r *rollbackRun) apply(ctx context.Context, step rollback.Step) error {
 		default:
 			err = r.patch(ctx, change.Object.DeepCopyObject().(client.Object), change.Patch)
 		}
-		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		switch {
+		case apierrors.IsConflict(err), change.Patch != nil && apierrors.IsNotFound(err):
+			if lost = true; i < len(step.Renewals) {
+				return nil
+			}
+		case err != nil && !apierrors.IsAlreadyExists(err):
 			return fmt.Errorf("%s: %w", step.Text, err)
+		default:
+			r.scaled = r.scaled || step.Scales
 		}
-		r.scaled = r.scaled || step.Scales && err == nil
+	}
+	if !lost && len(step.Renewals)+len(step.Changes) > 0 {
+		own := *state.Lock()
+		own.User = r.user
+		r.own, r.released = &own, step.Releases
 	}
 	return nil
 }
 
 // finished says what the PVCs have now, and at last how to undo that.
-func (r *rollbackRun) finished(state *rollback.State) {
+func (r *rollbackRun) finished(state *rollback.State, ended error) {
 	lines, undo := rollback.Result(state)
 	for _, line := range lines {
 		say(r.Out, line)
 	}
-	if undo != "" {
+	if undo != "" && ended == nil {
 		say(r.Out, "To undo this: "+r.command(state, undo))
 	}
 }

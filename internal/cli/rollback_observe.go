@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -30,8 +31,13 @@ import (
 // observe reads all that the next step depends on.
 func (r *rollbackRun) observe(ctx context.Context) (*rollback.State, error) {
 	s := &rollback.State{
-		Namespace: r.namespace, Began: r.began, Now: r.began.Add(r.Clock.Since(r.started)), Scaled: r.scaled, Image: r.image,
+		Namespace: r.namespace, Began: r.began, Now: r.began.Add(r.Clock.Since(r.started)), Image: r.image,
+		NewID: r.newID, User: r.user, Undo: r.undo != "", TakeOver: r.takeOver, SkipSafety: r.skipSafety,
+		Own: r.own, Released: r.released, Scaled: r.scaled,
 		PVCs: map[string]*corev1.PersistentVolumeClaim{},
+	}
+	if r.undo != latestRollback {
+		s.UndoID = r.undo
 	}
 	claims, found, pods := &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}, &corev1.PodList{}
 	for _, list := range []client.ObjectList{claims, found, pods} {
@@ -51,31 +57,60 @@ func (r *rollbackRun) observe(ctx context.Context) (*rollback.State, error) {
 	if err := r.readWorkload(ctx, s); err != nil {
 		return nil, err
 	}
-	names := r.claims
-	if len(names) == 0 {
-		names = rollback.ClaimsOf(s.Workload, rollback.Replicas(s), slices.Collect(maps.Keys(s.PVCs)))
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("%s has no PVCs", s.Workload.Name())
+	lock, names, err := r.underway(s)
+	if err != nil {
+		return nil, err
 	}
 	groups, _, err := r.readGroups(ctx, r.namespace)
 	if err != nil {
 		return nil, err
 	}
+	read := &rollbackObjects{snapshots: found.Items, claims: claims.Items, groups: groups[r.namespace], lock: lock}
 	for _, name := range names {
-		c, err := r.readClaim(ctx, s, name, found.Items, claims.Items)
-		if err == nil {
-			err = r.addGroups(c, groups[r.namespace])
-		}
+		c, err := r.readClaim(ctx, s, name, read)
 		if err != nil {
 			return nil, err
 		}
-		s.Claims = append(s.Claims, c)
+		if c != nil {
+			s.Claims = append(s.Claims, c)
+		}
+	}
+	if len(s.Claims) == 0 {
+		return nil, fmt.Errorf("no PVC of %s has a ready snapshot at or before %s", r.workload.Name(), r.time)
 	}
 	return s, nil
 }
 
-// readVolumes reads all PersistentVolumes once, and then those that matter.
+// rollbackObjects are what was read for all PVCs of a rollback.
+type rollbackObjects struct {
+	snapshots []snapshotv1.VolumeSnapshot
+	claims    []corev1.PersistentVolumeClaim
+	groups    []client.Object
+	// lock is the unfinished rollback; nil if there is none.
+	lock *rollback.Lock
+}
+
+// underway returns the unfinished rollback, and the PVCs of it or, without one, those that are asked for.
+func (r *rollbackRun) underway(s *rollback.State) (*rollback.Lock, []string, error) {
+	names := r.claims
+	if len(names) == 0 {
+		names = rollback.ClaimsOf(s.Workload, rollback.Replicas(s), slices.Collect(maps.Keys(s.PVCs)))
+	}
+	if r.own != nil {
+		return r.own, r.own.Names(), nil
+	}
+	lock, err := s.Underway(names)
+	if lock != nil && !slices.ContainsFunc(r.claims, func(name string) bool { return !slices.Contains(lock.Names(), name) }) {
+		names = lock.Names()
+	}
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("%s has no PVCs", s.Workload.Name())
+	}
+	return lock, names, err
+}
+
+// readVolumes reads all PersistentVolumes once, and then those that matter: what is or was of a PVC of the namespace, and what
+// a record names. A PVC that is not bound to the volume that it names is no reason to read that: whoever creates PVCs writes it.
 func (r *rollbackRun) readVolumes(ctx context.Context, s *rollback.State) error {
 	s.Volumes = map[string]*corev1.PersistentVolume{}
 	if len(r.seen) == 0 {
@@ -83,14 +118,26 @@ func (r *rollbackRun) readVolumes(ctx context.Context, s *rollback.State) error 
 		if err := r.list(ctx, all); err != nil {
 			return err
 		}
-		for _, v := range all.Items {
-			if ref := v.Spec.ClaimRef; ref != nil && ref.Namespace == r.namespace {
-				r.seen[v.Name] = true
+		for i := range all.Items {
+			v := &all.Items[i]
+			ref := v.Spec.ClaimRef
+			if ref == nil || ref.Namespace != r.namespace {
+				continue
+			}
+			r.seen[v.Name] = true
+			records, err := rollback.RecordsOf(v)
+			if err != nil {
+				return err
+			}
+			for _, record := range records {
+				r.seen[record.Volume] = true
 			}
 		}
 	}
 	for _, p := range s.PVCs {
-		r.seen[p.Spec.VolumeName] = true
+		if p.Status.Phase == corev1.ClaimBound && len(validation.IsDNS1123Subdomain(p.Spec.VolumeName)) == 0 {
+			r.seen[p.Spec.VolumeName] = true
+		}
 	}
 	delete(r.seen, "")
 	for name := range r.seen {
@@ -102,7 +149,7 @@ func (r *rollbackRun) readVolumes(ctx context.Context, s *rollback.State) error 
 			s.Volumes[name] = v
 		}
 	}
-	return nil
+	return s.ReadRecords()
 }
 
 // readPods finds out what controls the pods.
@@ -165,52 +212,112 @@ func (r *rollbackRun) readWorkload(ctx context.Context, s *rollback.State) error
 	return nil
 }
 
-func (r *rollbackRun) readClaim(
-	ctx context.Context, s *rollback.State, name string, found []snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim,
-) (*rollback.Claim, error) {
+// readClaim reads what there is of a PVC; nil if it is left out, because the workload is at 0 and it has no snapshot of that time.
+func (r *rollbackRun) readClaim(ctx context.Context, s *rollback.State, name string, read *rollbackObjects) (*rollback.Claim, error) {
 	c := &rollback.Claim{Name: name, Again: r.again}
 	p := s.PVCs[name]
-	c.Snapshots = restore.OfClaim(found, name, p)
+	c.Snapshots = restore.OfClaim(read.snapshots, name, p)
 	keys := rollback.MapKeys(s, name)
-	for i := range found {
-		v := &found[i]
-		if restore.Imported(v) && keys[types.UID(v.Labels[v1alpha1.LabelMapKey])] && !slices.Contains(c.Snapshots, v) {
+	for i := range read.snapshots {
+		v := &read.snapshots[i]
+		switch {
+		case restore.OfRollback(v):
+			if sourceName(v) == name {
+				c.Safeties = append(c.Safeties, v)
+			}
+		case restore.Imported(v) && keys[types.UID(v.Labels[v1alpha1.LabelMapKey])] && !slices.Contains(c.Snapshots, v):
 			c.Snapshots = append(c.Snapshots, v)
 		}
 	}
-	if !r.undo {
-		if err := r.addTarget(c, found, s); err != nil {
+	if err := r.addGroups(c, read.groups); err != nil {
+		return nil, err
+	}
+	forward := r.undo == "" && (read.lock == nil || read.lock.Undo == "")
+	if forward {
+		if read.lock == nil && r.time != "" && len(r.claims) == 0 && rollback.Replicas(s) == 0 && restore.Newest(c.Snapshots, r.asOf, s.Now) == nil {
+			r.told.once(r.Out, fmt.Sprintf("PersistentVolumeClaim %s is left out: it has no ready snapshot at or before %s", name, r.time))
+			return nil, nil
+		}
+		if err := r.addTarget(c, read, s); err != nil {
 			return nil, err
 		}
 	}
-	if p != nil {
-		if err := r.readSchedule(ctx, c, p); err != nil {
-			return nil, err
-		}
-	}
-	if r.undo || p == nil || rollback.Begun(s, name) {
+	if p == nil {
 		return c, nil
 	}
-	return c, r.readManifest(ctx, c, p, claims)
+	if err := r.readSchedule(ctx, c, p); err != nil {
+		return nil, err
+	}
+	if err := r.addFull(ctx, c, p); err != nil {
+		return nil, err
+	}
+	if !forward || read.lock != nil && s.Recorded(read.lock.ID, name) || c.Target.ResourceVersion == "" {
+		return c, nil
+	}
+	return c, r.readManifest(ctx, c, p, read.claims)
 }
 
-// addTarget adds the snapshot that a PVC goes back to, which is chosen once.
-func (r *rollbackRun) addTarget(c *rollback.Claim, found []snapshotv1.VolumeSnapshot, s *rollback.State) error {
-	if r.targets[c.Name] == nil {
-		target, err := r.choose(c, found, s)
-		if err != nil {
+// addTarget adds the snapshot that a PVC goes back to. An unfinished rollback has chosen it.
+func (r *rollbackRun) addTarget(c *rollback.Claim, read *rollbackObjects, s *rollback.State) error {
+	goal := rollback.Goal{}
+	if read.lock != nil {
+		goal = read.lock.Goal(c.Name)
+	}
+	if target := r.targets[c.Name]; goal.SnapshotUID == "" && target == nil || r.snapshot != "" && target == nil {
+		target, err := r.choose(c, read.snapshots, s)
+		switch {
+		case err != nil:
 			return err
+		case goal.SnapshotUID != "" && target.UID != goal.SnapshotUID:
+			return fmt.Errorf("PersistentVolumeClaim %s: its rollback %s to %s is unfinished: finish it with --snapshot %s, or undo it with --undo",
+				c.Name, read.lock.ID, goal.Snapshot, goal.Snapshot)
 		}
+		r.targets[c.Name] = target
+	} else if goal.SnapshotUID != "" {
+		target = &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: goal.Snapshot, UID: goal.SnapshotUID}}
 		r.targets[c.Name] = target
 	}
 	c.Target = r.targets[c.Name]
-	if !slices.ContainsFunc(c.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return v.UID == c.Target.UID }) {
-		for i := range found {
-			if found[i].UID == c.Target.UID {
-				c.Snapshots = append(c.Snapshots, &found[i])
-			}
+	for i := range read.snapshots {
+		v := &read.snapshots[i]
+		if v.UID != c.Target.UID || sourceName(v) != "" && sourceName(v) != c.Name {
+			continue
+		}
+		if c.Target = v; !slices.Contains(c.Snapshots, v) {
+			c.Snapshots = append(c.Snapshots, v)
 		}
 	}
+	return nil
+}
+
+// addFull says why the storage takes no snapshot of the present data.
+func (r *rollbackRun) addFull(ctx context.Context, c *rollback.Claim, p *corev1.PersistentVolumeClaim) error {
+	classes, err := r.readClasses(ctx)
+	if err != nil {
+		return err
+	}
+	var all []client.Object
+	for _, v := range c.Snapshots {
+		all = append(all, v)
+	}
+	for _, v := range c.Groups {
+		all = append(all, v)
+	}
+	limit, class, of := classes.PerVolume(p, all)
+	for _, v := range c.Safeties { // which are of no schedule
+		if limit > 0 && v.CreationTimestamp.After(p.CreationTimestamp.Time) {
+			of = append(of, v)
+		}
+	}
+	if limit == 0 || len(of) < limit {
+		return nil
+	}
+	names := make([]string, len(of))
+	for i, v := range of {
+		names[i] = v.GetName()
+	}
+	slices.Sort(names)
+	c.Full = fmt.Sprintf("class %s allows %d snapshots of a volume, and there are %d: %s", class, limit, len(of), strings.Join(names, ", "))
 	return nil
 }
 
@@ -232,12 +339,7 @@ func (r *rollbackRun) choose(
 	c *rollback.Claim, found []snapshotv1.VolumeSnapshot, s *rollback.State,
 ) (*snapshotv1.VolumeSnapshot, error) {
 	if r.time != "" {
-		// A rollback that is run again must not choose its own safety snapshot, nor that of a PVC for which it is finished.
-		before := slices.DeleteFunc(slices.Clone(c.Snapshots), func(v *snapshotv1.VolumeSnapshot) bool {
-			_, safety := v.Annotations[v1alpha1.AnnotationRollbackOf]
-			return safety
-		})
-		return restore.Choose(before, c.Name, r.asOf, s.Now)
+		return restore.Choose(c.Snapshots, c.Name, r.asOf, s.Now)
 	}
 	i := slices.IndexFunc(found, func(v snapshotv1.VolumeSnapshot) bool { return v.Name == r.snapshot })
 	if i < 0 {
@@ -265,7 +367,7 @@ func (r *rollbackRun) readManifest(
 		return err
 	}
 	cluster := restore.Cluster{StorageClasses: classes.Items, ClassesUnknown: err != nil}
-	plan, err := restore.Claim(source, cluster, restore.Options{Name: rollback.RestoredName(p.Name, p.UID, c.Target.UID)})
+	plan, err := restore.Claim(source, cluster, restore.Options{Name: rollback.RestoredName(p.Name, r.newID)})
 	c.Manifest, c.WaitsForConsumer, c.Unrestorable = plan.Claim, plan.WaitsForConsumer, err
 	for _, note := range plan.Notes {
 		r.told.once(r.ErrOut, "Warning: "+note)
@@ -273,7 +375,7 @@ func (r *rollbackRun) readManifest(
 	return nil
 }
 
-// readSchedule finds the schedule that the safety snapshot belongs to: the first that selects the PVC.
+// readSchedule finds the class of the safety snapshot.
 func (r *rollbackRun) readSchedule(ctx context.Context, c *rollback.Claim, p *corev1.PersistentVolumeClaim) (err error) {
 	if r.schedules == nil {
 		if r.schedules, err = r.readSchedules(ctx, r.namespace, ""); err != nil {
@@ -288,7 +390,6 @@ func (r *rollbackRun) readSchedule(ctx context.Context, c *rollback.Claim, p *co
 	for _, s := range r.schedules {
 		judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{})
 		if err == nil && judge.Selects(p) && s.DeletionTimestamp == nil {
-			c.Schedule = cmp.Or(c.Schedule, s.Name)
 			templates = append(templates, &s.Spec.SnapshotTemplate.Spec)
 		}
 	}

@@ -127,7 +127,7 @@ var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOn
 		}
 		Expect(env.preview("db").deletedNow()).To(ConsistOf(older.Name), "the floor keeps the newest, and minVerified the verified one")
 
-		ended := env.start("rollback", "--pvc", "data,log", "--to", ago(49*time.Hour).Format(time.RFC3339), "--yes", "--timeout", "60s")
+		ended := env.start("rollback", "--pvc", "data,log", "--as-of", ago(49*time.Hour).Format(time.RFC3339), "--yes", "--timeout", "60s")
 		var lost []string
 		succeed(ended, func() {
 			gone := true
@@ -187,13 +187,13 @@ var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOn
 		}
 		put(time.Time{}, imported[0], imported[1])
 
-		ended := env.start("rollback", "--pvc", "data", "--to", ago(49*time.Hour).Format(time.RFC3339), "--yes", "--timeout", "60s")
+		ended := env.start("rollback", "--pvc", "data", "--as-of", ago(49*time.Hour).Format(time.RFC3339), "--yes", "--timeout", "60s")
 		succeed(ended, drive)
 		now := get(c)
 		Expect(now.UID).NotTo(Equal(c.UID))
 		for _, v := range imported {
 			Expect(get(v).Labels).To(HaveKeyWithValue(v1alpha1.LabelMapKey, string(now.UID)), v.Name)
-			Expect(get(v).Annotations).NotTo(HaveKey(v1alpha1.AnnotationHoldBeforeRollback), v.Name)
+			Expect(get(v).Annotations).NotTo(HaveKeyWithValue(v1alpha1.AnnotationHold, HavePrefix("forever")), v.Name)
 		}
 		all := &snapshotv1.VolumeSnapshotList{}
 		Expect(api.List(ctx, all, client.InNamespace(env.namespace))).To(Succeed())
@@ -222,7 +222,7 @@ var _ = Describe("commands that act on the PVCs of a group", Ordered, ContinueOn
 		createContent(v, "mock.csi")
 		put(time.Time{}, v)
 
-		ended := env.start("rollback", "--pvc", "data", "--to", ago(49*time.Hour).Format(time.RFC3339), "--yes", "--timeout", "60s")
+		ended := env.start("rollback", "--pvc", "data", "--as-of", ago(49*time.Hour).Format(time.RFC3339), "--yes", "--timeout", "60s")
 		succeed(ended, drive)
 		all := &snapshotv1.VolumeSnapshotList{}
 		Expect(api.List(ctx, all, client.InNamespace(env.namespace))).To(Succeed())

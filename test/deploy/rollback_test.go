@@ -63,7 +63,7 @@ var _ = Describe("rollback with data", Ordered, func() {
 			damaged := s.inpod(ctx, workload, "write", dataFile)
 			Expect(damaged).NotTo(Equal(sums[workload]))
 
-			code, output := s.snapsched(ctx, "rollback", workload, "--to", at, "--yes")
+			code, output := s.snapsched(ctx, "rollback", workload, "--as-of", at, "--yes")
 			Expect(code).To(BeZero(), output)
 			Expect(s.inpod(ctx, workload, "sum", dataFile)).To(Equal(sums[workload]))
 

@@ -4,9 +4,7 @@
 package rollback
 
 import (
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"strings"
 
@@ -14,11 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // patch returns a merge patch that fails if the object has changed.
@@ -49,34 +47,32 @@ func scale(w *Workload, replicas int32) Change {
 }
 
 // RestoredName returns the name of the PVC that a snapshot is restored to meanwhile.
-func RestoredName(claim string, uid, snapshot types.UID) string {
-	sum := sha256.Sum256([]byte(string(uid) + "/" + string(snapshot)))
-	return fmt.Sprintf("%s-rollback-%x", shortened(claim), sum[:4])
-}
+func RestoredName(claim, id string) string { return shortened(claim) + "-rollback-" + id }
 
 // shortened leaves room for an ending in a name of 63 characters.
 func shortened(name string) string { return strings.TrimRight(name[:min(len(name), 38)], ".-") }
 
-// newSafety is a snapshot of the PVC's present data. As a schedule's, it is carried over with
-// the series, and retention deletes it once the hold is taken off. Nobody deletes one without
-// a schedule.
+// newSafety is a snapshot of the PVC's present data. It belongs to no schedule, so it displaces none of its snapshots, and
+// stays until somebody deletes it.
 func (c *Claim) newSafety(s *State) *snapshotv1.VolumeSnapshot {
 	v := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.Namespace, Name: shortened(c.Name) + "-before-" + s.Now.UTC().Format("20060102150405"),
-		Annotations: map[string]string{v1alpha1.AnnotationHold: "the data before a rollback", v1alpha1.AnnotationRollbackOf: string(c.pvc.UID)},
+		Labels:      map[string]string{v1alpha1.LabelRollback: s.lock.ID},
+		Annotations: map[string]string{v1alpha1.AnnotationRollbackOf: c.Name},
 	}}
-	if c.Schedule != "" {
-		v.Labels = map[string]string{v1alpha1.LabelSchedule: c.Schedule, v1alpha1.LabelMapKey: string(c.pvc.UID)}
-	}
 	v.Spec.Source.PersistentVolumeClaimName = &c.Name
 	v.Spec.VolumeSnapshotClassName = c.Class
 	return v
 }
 
+// ExcludedBy is the value of the annotation exclude of a PVC that a rollback creates.
+func ExcludedBy(id string) string { return snapshots.ExcludedByRollback + id }
+
 // newRestored is the PVC that the snapshot is restored to. No schedule selects it.
-func (c *Claim) newRestored() *corev1.PersistentVolumeClaim {
+func (c *Claim) newRestored(s *State) *corev1.PersistentVolumeClaim {
 	p := c.Manifest.DeepCopy()
-	p.Annotations = map[string]string{v1alpha1.AnnotationExclude: "rollback", v1alpha1.AnnotationRollbackOf: string(c.pvc.UID)}
+	p.Name = RestoredName(c.Name, s.lock.ID)
+	p.Annotations = map[string]string{v1alpha1.AnnotationExclude: ExcludedBy(s.lock.ID), v1alpha1.AnnotationRollbackOf: c.Name}
 	return p
 }
 
@@ -85,7 +81,7 @@ func (c *Claim) newRestored() *corev1.PersistentVolumeClaim {
 func (c *Claim) newConsumer(s *State) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.Namespace, Name: c.restored.Name, Annotations: map[string]string{v1alpha1.AnnotationRollbackOf: string(c.pvc.UID)},
+			Namespace: s.Namespace, Name: c.restored.Name, Annotations: map[string]string{v1alpha1.AnnotationRollbackOf: c.Name},
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: ptr.To[int64](3600), TerminationGracePeriodSeconds: ptr.To[int64](0),
@@ -128,10 +124,18 @@ func (c *Claim) newConsumer(s *State) *corev1.Pod {
 }
 
 // newClaim is the PVC under the old name. The volume binder compares its class and size with
-// those of the volume.
-func (c *Claim) newClaim() *corev1.PersistentVolumeClaim {
+// those of the volume. No schedule selects it before all PVCs have moved.
+func (c *Claim) newClaim(s *State) *corev1.PersistentVolumeClaim {
 	p := c.record.Claim.DeepCopy()
 	p.UID, p.Spec.VolumeName = "", c.target.Name
+	p.Annotations = maps.Clone(p.Annotations)
+	if p.Annotations == nil {
+		p.Annotations = map[string]string{}
+	}
+	p.Annotations[v1alpha1.AnnotationExclude] = ExcludedBy(s.lock.ID)
+	if s.Workload == nil {
+		p.Annotations[v1alpha1.AnnotationRollback] = s.renewed(7).text()
+	}
 	p.Spec.StorageClassName, p.Spec.VolumeAttributesClassName = &c.target.Spec.StorageClassName, c.target.Spec.VolumeAttributesClassName
 	size := p.Spec.Resources.Requests[corev1.ResourceStorage]
 	if capacity := c.target.Spec.Capacity[corev1.ResourceStorage]; size.Cmp(capacity) > 0 {

@@ -4,8 +4,11 @@
 package rollback
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
@@ -20,12 +23,10 @@ func TestHoldLeavesOutWhatHoldsNoData(t *testing.T) {
 	uncut.Labels = map[string]string{v1alpha1.LabelMapKey: string(c.pvcs()["data-db-0"].UID), v1alpha1.LabelSchedule: "weekly"}
 	uncut.Status = nil
 	c.create(uncut)
-	step, err := Next(c.observe())
-	if err != nil || step.Number != 1 {
-		t.Fatal(step.Number, err)
-	}
-	for _, change := range step.Changes {
-		c.apply(change)
+	for range 2 { // the lock, and the holds
+		if _, err := c.step(never); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, v := range c.snapshots() {
 		_, held := snapshots.HeldUntil(v)
@@ -37,86 +38,63 @@ func TestHoldLeavesOutWhatHoldsNoData(t *testing.T) {
 
 // Contract: BACK-1.
 func TestAHoldThatSomebodySetsMeanwhileStays(t *testing.T) {
-	for name, hold := range map[string]string{
-		"until a time": noon.Add(40 * 24 * time.Hour).Format(time.RFC3339), "without an end": "audit", "until soon": noon.Add(6 * time.Hour).Format(time.RFC3339),
+	for name, tc := range map[string]struct{ hold, want string }{
+		"until a time":   {hold: "2026-12-31T00:00:00Z", want: "2026-12-31T00:00:00Z"},
+		"without an end": {hold: "audit", want: "forever: audit"},
+		"until soon":     {hold: "2026-11-21T18:00:00Z", want: "2026-11-21T18:00:00Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, set := newCluster(t, 2, false), false
-			held := func() string {
-				for _, v := range c.snapshots() {
-					_, marked := v.Annotations[v1alpha1.AnnotationHoldBeforeRollback]
-					if v.Name != "data-db-0-0" {
-						continue
-					}
-					if marked && !set {
-						set, v.Annotations[v1alpha1.AnnotationHold] = true, hold
-						c.must(c.update(v))
-					}
-					return v.Annotations[v1alpha1.AnnotationHold]
-				}
-				return ""
-			}
+			of := func() *snapshotv1.VolumeSnapshot { return byName[*snapshotv1.VolumeSnapshot](c.store)["data-db-0-1"] }
+			v := of()
+			delete(v.Annotations, v1alpha1.AnnotationHold)
+			c.must(c.update(v))
 			for done := false; !done; {
 				c.now = c.now.Add(time.Second)
 				c.tick()
-				held()
+				if v := of(); v.Annotations[v1alpha1.AnnotationHold] != "" && !set {
+					set, v.Annotations[v1alpha1.AnnotationHold] = true, tc.hold
+					c.must(c.update(v))
+				}
 				var err error
-				if done, err = c.step(func() bool { return false }); err != nil {
+				if done, err = c.step(never); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got := held(); !set || got != hold {
-				t.Errorf("set: %t; after the rollback the hold is %q, want %q", set, got, hold)
+			if got := of().Annotations[v1alpha1.AnnotationHold]; !set || got != tc.want {
+				t.Errorf("set: %t; after the rollback the hold is %q, want %q", set, got, tc.want)
 			}
 		})
 	}
 }
 
-// Two PVCs of a group go back one after the other, and the first rollback was interrupted: the group snapshot stays held while
-// any of them has no PVC.
-//
+func never() bool { return false }
+
 // Contract: BACK-1.
-func TestTheHoldOfAGroupEndsWithTheLastRollback(t *testing.T) {
+func TestHoldsLoseTheirEndBeforeAnythingIsTakenAway(t *testing.T) {
 	c := newCluster(t, 2, false)
-	run := func(claim int, until func() bool) {
-		c.restart()
-		for range 100 {
-			c.now = c.now.Add(time.Second)
-			c.tick()
-			s := c.observe()
-			s.Claims = s.Claims[claim : claim+1]
-			step, err := Next(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if step.Number == 0 || until() {
-				return
-			}
-			for _, change := range step.Changes {
-				c.apply(change)
-			}
-			c.scaled = c.scaled || step.Scales
+	c.advance(5)
+	for _, v := range c.snapshots() {
+		if end, held := snapshots.HeldUntil(v); v.Labels[v1alpha1.LabelMapKey] != "" && (!held || end.Before(noon.AddDate(100, 0, 0))) {
+			t.Errorf("%s is held: %t, until %s", v.Name, held, end)
 		}
-		t.Fatal("it does not end")
 	}
-	held := func() bool {
-		if len(c.groups()) == 0 {
-			t.Fatal("retention has deleted it")
+	c.advance(0)
+	for _, v := range c.snapshots() {
+		end, _ := snapshots.HeldUntil(v)
+		if target := v.Name == "data-db-0-0" || v.Name == "data-db-1-0"; target != (end.After(noon.Add(holdFor)) && end.Before(noon.Add(holdFor+time.Hour))) {
+			t.Errorf("afterwards %s is held until %s", v.Name, end)
 		}
-		end, _ := snapshots.HeldUntil(c.groups()[0])
-		return end.After(c.now)
 	}
-	never := func() bool { return false }
-	run(0, func() bool { return c.pvcs()["data-db-0"] == nil })
-	if !held() {
-		t.Fatal("the group snapshot is not held while data-db-0 has no PVC")
+}
+
+// The present data may be of a workload that has several PVCs in one group: each group snapshot is held once.
+func TestThePlanCountsAGroupSnapshotOnce(t *testing.T) {
+	o := newCluster(t, 2, false).observe()
+	if _, err := Next(o); err != nil {
+		t.Fatal(err)
 	}
-	run(1, never)
-	if !held() {
-		t.Error("the rollback of data-db-1 ends the hold of the group snapshot while data-db-0 has no PVC")
-	}
-	run(0, never)
-	if v := c.groups()[0]; len(v.Annotations) > 1 {
-		t.Errorf("after both, it has the annotations %v", v.Annotations)
+	if plan := Plan(o)[0]; !strings.HasPrefix(plan, " 1. hold 5 snapshots for 24 h") {
+		t.Errorf("it has 4 snapshots and a group snapshot: %s", plan)
 	}
 }

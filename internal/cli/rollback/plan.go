@@ -16,63 +16,136 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// Plan returns the ten steps in words, those that are done already included. Next has
-// found no objection.
+// Heading says which rollback the plan is of.
+func Heading(s *State) string {
+	what := "Rollback " + s.lock.ID
+	if s.lock.Undo != "" {
+		what += ", which undoes rollback " + s.lock.Undo + ","
+	}
+	what += " of PersistentVolumeClaim " + joined(s.lock.Names())
+	if !s.lock.Time.IsZero() {
+		what = fmt.Sprintf("%s goes on: its last step was %d, at %s", what, s.lock.Step, s.lock.Time.UTC().Format(time.RFC3339))
+	}
+	return what
+}
+
+// Plan returns the steps in words, those that are done already included. Next has
+// found no objection. An undo has only those steps that it takes.
 func Plan(s *State) []string {
-	var names, found, sources, volumes, meanwhile, restoredTo []string
-	held := 0
-	for _, c := range s.Claims {
-		if c.done {
-			continue
+	moves, ends := s.planned()
+	var lines []string
+	add := func(number int, format string, args ...any) {
+		lines = append(lines, fmt.Sprintf("%2d. ", number)+fmt.Sprintf(format, args...))
+	}
+	if len(moves) > 0 {
+		s.planMoves(moves, add)
+	}
+	if len(ends) > 0 {
+		for _, c := range ends {
+			if c.restored != nil {
+				add(9, "delete PersistentVolumeClaim %s, to which rollback %s has restored", c.restored.Name, s.lock.Undo)
+			}
 		}
-		names = append(names, c.Name)
+		add(9, "end the holds of rollback %s; PersistentVolumeClaim %s has its data from before", s.lock.Undo, joined(namesOf(ends)))
+	}
+	switch w := s.Workload; {
+	case w == nil && len(moves) > 0:
+		add(10, "scale nothing: no Deployment and no StatefulSet uses it")
+	case w == nil:
+	case s.lock.Replicas == 0:
+		add(10, "leave %s at 0", w.Name())
+	case len(moves) > 0 || w.Replicas == 0:
+		add(10, "scale %s to %d", w.Name(), s.lock.Replicas)
+	}
+	return lines
+}
+
+// planned returns the PVCs that move to another volume, and those of which an undo only takes back what was prepared.
+func (s *State) planned() (moves, ends []*Claim) {
+	for _, c := range s.Claims {
+		switch {
+		case c.done:
+		case c.stays:
+			ends = append(ends, c)
+		default:
+			moves = append(moves, c)
+		}
+	}
+	return moves, ends
+}
+
+// planMoves adds the steps 1 to 9 of PVCs that move.
+func (s *State) planMoves(moves []*Claim, add func(number int, format string, args ...any)) {
+	var found, sources, volumes, meanwhile []string
+	held := map[types.UID]bool{}
+	for _, c := range moves {
 		for _, v := range c.backups() {
 			if c.holds(v) {
-				held++
+				held[v.GetUID()] = true
 			}
 		}
 		if v := c.oldVolume(s); v != nil {
 			volumes = append(volumes, v.Name)
 		}
-		if c.Target != nil {
-			found = append(found, fmt.Sprintf("%s, of %s", c.Target.Name, restore.Time(c.Target, s.Now).UTC().Format(time.RFC3339)))
-			switch {
-			case c.Manifest != nil:
-				meanwhile = append(meanwhile, c.Manifest.Name)
-				restoredTo = append(restoredTo, "PersistentVolumeClaim "+c.Manifest.Name)
-			case c.restored != nil:
-				meanwhile = append(meanwhile, c.restored.Name)
-				restoredTo = append(restoredTo, "PersistentVolumeClaim "+c.restored.Name)
-			case c.target != nil:
-				restoredTo = append(restoredTo, "PersistentVolume "+c.target.Name)
-			}
-			continue
+		switch {
+		case s.lock.Undo != "":
+			sources = append(sources, c.target.Name)
+		case c.record != nil:
+			found = append(found, fmt.Sprintf("%s to PersistentVolume %s", c.Target.Name, c.target.Name))
+		default:
+			meanwhile = append(meanwhile, RestoredName(c.Name, s.lock.ID))
+			found = append(found, fmt.Sprintf("%s, of %s, to PersistentVolumeClaim %s",
+				c.Target.Name, restore.Time(c.Target, s.Now).UTC().Format(time.RFC3339), RestoredName(c.Name, s.lock.ID)))
 		}
-		sources = append(sources, c.target.Name)
 	}
-	list := func(all []string) string { return strings.Join(all, "; ") }
-	restored := "restore " + list(found) + ", to " + list(restoredTo)
-	if len(found) == 0 {
-		restored = "use the data of PersistentVolume " + list(sources) + ", which was kept"
+	names := joined(namesOf(moves))
+	add(1, "hold %s for %s, and from step 5 on until step 9", counted(len(held)), hours(holdFor))
+	if s.SkipSafety {
+		add(2, "take no snapshot of the present data: PersistentVolume %s is then its only copy", joined(volumes))
+	} else {
+		add(2, "take a snapshot of the present data")
 	}
-	down, up := "wait until no pod uses it", "scale nothing: no Deployment and no StatefulSet uses it"
+	if s.lock.Undo != "" {
+		add(3, "use the data of PersistentVolume %s, which was kept; write on it what has to be known after an interruption", joined(sources))
+	} else {
+		add(3, "restore %s; write on its volume what has to be known after an interruption", joined(found))
+	}
+	add(4, "set the reclaim policy of that volume and of %s to Retain", joined(volumes))
 	if w := s.Workload; w != nil {
-		// After an interruption the workload may be at 0, and an undo has no record of its own yet.
-		down = fmt.Sprintf("scale %s from %d to 0, and %s", w.Name(), Replicas(s), down)
-		up = fmt.Sprintf("scale %s to %d", w.Name(), max(s.replicas(), Replicas(s)))
+		add(5, "scale %s from %d to 0, and wait until no pod uses it", w.Name(), max(w.Replicas, s.lock.Replicas))
+	} else {
+		add(5, "wait until no pod uses it")
 	}
-	return []string{
-		fmt.Sprintf("hold %s for %s", counted(held), hours(holdFor)),
-		"take a snapshot of the present data",
-		restored + "; write on its volume what has to be known after an interruption",
-		"set the reclaim policy of that volume and of " + list(volumes) + " to Retain",
-		down,
-		"delete PersistentVolumeClaim " + list(append(names, meanwhile...)) + "; the volumes stay",
-		"create PersistentVolumeClaim " + list(names) + " again, on the volume with the earlier data",
-		"carry the snapshots over to it",
-		"end the holds; " + list(volumes) + " stays, with the present data",
-		up,
+	add(6, "delete PersistentVolumeClaim %s; the volumes stay", joined(append(meanwhile, namesOf(moves)...)))
+	add(7, "create PersistentVolumeClaim %s again, on the volume with the earlier data", names)
+	add(8, "carry the snapshots over to it")
+	target := ""
+	if s.lock.Undo == "" {
+		target = ", but for that of the snapshot that it goes back to, which ends after " + hours(holdFor)
 	}
+	add(9, "end the holds%s; PersistentVolume %s stays, with the present data", target, joined(volumes))
+}
+
+func namesOf(claims []*Claim) (names []string) {
+	for _, c := range claims {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// joined joins names, or more than names, in a sentence.
+func joined(all []string) string {
+	if n := len(all); n > 1 {
+		return strings.Join(all[:n-1], ", ") + " and " + all[n-1]
+	}
+	return strings.Join(all, "")
+}
+
+// Untouched returns whether nothing was taken away yet, so that a rollback that cannot go on is given up.
+func Untouched(s *State) bool {
+	w := s.Workload
+	return s.lock != nil && (w == nil || w.Replicas >= s.lock.Replicas) &&
+		!slices.ContainsFunc(s.Claims, func(c *Claim) bool { return !c.done && (!c.old() || c.pvc.DeletionTimestamp != nil) })
 }
 
 // Apart says of which group snapshots the data of the PVCs would be, if any of it is of one, and not all of the same:
@@ -108,128 +181,58 @@ func groupOf(v *snapshotv1.VolumeSnapshot) string {
 	return ""
 }
 
-// replicas returns what the workload is scaled up to.
-func (s *State) replicas() int32 {
-	replicas := int32(0)
-	for _, c := range s.Claims {
-		if !c.done && c.record != nil {
-			replicas = max(replicas, c.record.Replicas)
-		}
-	}
-	if s.Workload != nil && replicas == 0 {
-		return s.Workload.Replicas
-	}
-	return replicas
-}
-
 // Result says, once Next has found that all is done, what the PVCs have now, and which flags undo
-// that; none if nothing was done.
+// that; none if there is nothing to undo.
 func Result(s *State) (lines []string, undo string) {
 	for _, c := range s.Claims {
-		r := c.record
-		if r == nil {
-			lines = append(lines, fmt.Sprintf("PersistentVolumeClaim %s: no rollback to undo", c.Name))
-			continue
+		switch r := c.record; {
+		case r != nil && r.Undo == "":
+			undo = "--undo"
+			lines = append(lines, fmt.Sprintf("PersistentVolumeClaim %s: has the data of VolumeSnapshot %s since %s, by rollback %s; %s",
+				c.Name, r.Snapshot, finished(r), r.ID, c.replaced()))
+		case r != nil:
+			undo = "--undo=" + r.ID
+			lines = append(lines, fmt.Sprintf("PersistentVolumeClaim %s: has its data from before rollback %s again, since %s; %s",
+				c.Name, r.Undo, finished(r), c.replaced()))
+		case c.stays:
+			lines = append(lines, fmt.Sprintf("PersistentVolumeClaim %s: has kept its data; rollback %s was given up", c.Name, s.lock.Undo))
+		default:
+			lines = append(lines, fmt.Sprintf("PersistentVolumeClaim %s: nothing was done", c.Name))
 		}
-		what := "the data of VolumeSnapshot " + r.Snapshot
-		if undo = "--undo"; r.Undo {
-			what, undo = "its data from before the rollback", ""
-			if r.Safety != "" && len(s.Claims) == 1 {
-				undo = "--to-snapshot " + r.Safety
-			}
-		}
-		line := fmt.Sprintf("PersistentVolumeClaim %s: has %s since %s", c.Name, what, r.Finished.UTC().Format(time.RFC3339))
-		if r.Volume != c.target.Name {
-			line += fmt.Sprintf("; what that replaced stays on PersistentVolume %s", r.Volume)
-		}
-		if r.Safety != "" {
-			line += ", and in VolumeSnapshot " + r.Safety + ", which is held"
-		}
-		lines = append(lines, line)
+	}
+	if w := s.Workload; w != nil && s.lock != nil && s.lock.Replicas == 0 && w.Replicas == 0 {
+		lines = append(lines, fmt.Sprintf("%s stays at 0, where it was before. To start it: kubectl scale %s -n %s --replicas=N",
+			w.Name(), w.Name(), s.Namespace))
 	}
 	return lines, undo
 }
 
-// ClaimsOf returns the names of the PVCs of a workload's pods, of a StatefulSet those of its present
-// replicas. Of one that is scaled to 0 by somebody else, existing PVCs are found by their names.
-func ClaimsOf(w *Workload, replicas int32, existing []string) []string {
-	var names []string
-	for _, v := range w.Template.Spec.Volumes {
-		if v.PersistentVolumeClaim != nil {
-			names = append(names, v.PersistentVolumeClaim.ClaimName)
-		}
+func finished(r *Record) string {
+	if r.Finished == nil {
+		return "now"
 	}
-	for _, template := range w.claimTemplates() {
-		prefix := template + "-" + w.Object.GetName() + "-"
-		for ordinal := range replicas {
-			names = append(names, fmt.Sprintf("%s%d", prefix, w.firstOrdinal()+ordinal))
-		}
-		for _, name := range existing {
-			ordinal, ok := strings.CutPrefix(name, prefix)
-			if ok && replicas == 0 && ordinal != "" && strings.Trim(ordinal, "0123456789") == "" {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return r.Finished.UTC().Format(time.RFC3339)
 }
 
-// Begun returns whether a rollback of a PVC is unfinished.
-func Begun(s *State, name string) bool {
-	return slices.ContainsFunc(s.unfinished(), func(r *Record) bool { return r.Claim.Name == name })
-}
-
-// unfinished returns the records of unfinished rollbacks of the namespace.
-func (s *State) unfinished() (found []*Record) {
-	for _, v := range s.Volumes {
-		if r, err := RecordOf(v); err == nil && r != nil && r.Finished == nil && r.Claim.Namespace == s.Namespace {
-			found = append(found, r)
-		}
+// replaced says where the data is that a rollback has replaced.
+func (c *Claim) replaced() string {
+	where := "PersistentVolume " + c.record.Volume
+	if names := c.safetiesOf(c.record.ID); len(names) > 0 {
+		where += " and in VolumeSnapshot " + joined(names)
 	}
-	return found
+	return "what that replaced is on " + where + ", until you delete it"
 }
 
 // MapKeys returns the UIDs that a PVC had before its rollbacks, as their records say. By them alone imported snapshots
 // of it are found once it is deleted.
 func MapKeys(s *State, name string) map[types.UID]bool {
 	keys := map[types.UID]bool{}
-	for _, v := range s.Volumes {
-		if r, err := RecordOf(v); err == nil && r != nil && r.Claim.Namespace == s.Namespace && r.Claim.Name == name {
-			for _, key := range r.MapKeys {
-				keys[key] = true
-			}
+	for _, r := range s.recordsOf(name) {
+		for _, key := range r.MapKeys {
+			keys[key] = true
 		}
 	}
 	return keys
-}
-
-// WorkloadOf returns the name of the Deployment or StatefulSet whose pods use one of the PVCs, or that
-// an unfinished rollback of one has scaled to 0; empty if there is none.
-func WorkloadOf(s *State, claims []string) string {
-	for _, r := range s.unfinished() {
-		if r.Workload != "" && slices.Contains(claims, r.Claim.Name) {
-			return r.Workload
-		}
-	}
-	for _, p := range s.Pods {
-		scales := p.Owner != nil && (p.Owner.Kind == "Deployment" || p.Owner.Kind == "StatefulSet")
-		if scales && slices.ContainsFunc(claims, p.uses) {
-			return strings.ToLower(p.Owner.Kind) + "/" + p.Owner.Name
-		}
-	}
-	return ""
-}
-
-// Replicas returns how many the workload has, or had before an unfinished rollback scaled it to 0.
-func Replicas(s *State) int32 {
-	replicas := s.Workload.Replicas
-	for _, r := range s.unfinished() {
-		if s.Workload.Replicas == 0 && r.Workload == s.Workload.Name() {
-			replicas = max(replicas, r.Replicas)
-		}
-	}
-	return replicas
 }
 
 func counted(n int) string {

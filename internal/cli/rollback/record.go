@@ -16,22 +16,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // Record is what must outlive an interruption. It is written on the volume whose data
-// comes under the name of the PVC, before anything is taken away.
+// comes under the name of the PVC, before anything is taken away. A volume may have records of several rollbacks.
 type Record struct {
 	// Claim is the manifest of the PVC before the rollback, with its UID.
 	Claim corev1.PersistentVolumeClaim `json:"claim"`
-	// Snapshot is what is restored. Undo is true instead if the volume held the data of an
-	// earlier time already.
+	// Snapshot is what is restored. Undo is instead the ID of the rollback that is undone: the volume held
+	// the data of an earlier time already.
 	Snapshot    string    `json:"snapshot,omitempty"`
 	SnapshotUID types.UID `json:"snapshotUID,omitempty"`
-	Undo        bool      `json:"undo,omitempty"`
-	// Safety is the snapshot of the data before the rollback, if there was any.
-	Safety string `json:"safetySnapshot,omitempty"`
+	Undo        string    `json:"undo,omitempty"`
 	// Volume is the volume with the data before the rollback.
-	Volume string `json:"volume"`
+	Volume    string    `json:"volume"`
+	VolumeUID types.UID `json:"volumeUID"`
 	// MapKeys are those of the series that the PVC takes over.
 	MapKeys []types.UID `json:"mapKeys"`
 	// ReclaimPolicy is that of this volume before the rollback, VolumeReclaimPolicy that of
@@ -39,22 +39,82 @@ type Record struct {
 	ReclaimPolicy       corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy"`
 	VolumeReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"volumeReclaimPolicy"`
 	// Workload is what was scaled to zero, such as statefulset/db.
-	Workload string       `json:"workload,omitempty"`
-	Replicas int32        `json:"replicas,omitempty"`
+	Workload string `json:"workload,omitempty"`
+	// Lock is a copy of the lock, for the time in which the PVC does not exist.
+	Lock     *Lock        `json:"lock,omitempty"`
 	Finished *metav1.Time `json:"finished,omitempty"`
+	// GivenUp is set if it was undone before it was finished.
+	GivenUp bool `json:"givenUp,omitempty"`
+
+	// ID is that of the rollback, and on the volume that has the record.
+	ID string                   `json:"-"`
+	on *corev1.PersistentVolume `json:"-"`
 }
 
-// RecordOf returns the record on a volume; nil if there is none.
-func RecordOf(v *corev1.PersistentVolume) (*Record, error) {
-	text, ok := v.Annotations[v1alpha1.AnnotationRollback]
-	if !ok {
-		return nil, nil
+// RecordsOf returns the records on a volume.
+func RecordsOf(v *corev1.PersistentVolume) (found []*Record, err error) {
+	for _, key := range slices.Sorted(maps.Keys(v.Annotations)) {
+		id, is := strings.CutPrefix(key, v1alpha1.AnnotationRollbackPrefix)
+		if !is || !idPattern.MatchString(id) {
+			continue
+		}
+		r := &Record{}
+		if err := json.Unmarshal([]byte(v.Annotations[key]), r); err != nil {
+			return nil, fmt.Errorf("PersistentVolume %s has a malformed annotation %s: %w", v.Name, key, err)
+		}
+		if r.ID, r.on = id, v; r.Lock != nil && r.Lock.valid() != nil {
+			r.Lock = nil
+		}
+		found = append(found, r)
 	}
-	r := &Record{}
-	if err := json.Unmarshal([]byte(text), r); err != nil {
-		return nil, fmt.Errorf("PersistentVolume %s has a malformed annotation %s: %w", v.Name, v1alpha1.AnnotationRollback, err)
+	return found, nil
+}
+
+func setRecord(v *corev1.PersistentVolume, r *Record) Change {
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // what was read from JSON, and texts
 	}
-	return r, nil
+	return annotate(v, map[string]any{v1alpha1.AnnotationRollbackPrefix + r.ID: string(text)})
+}
+
+// ReadRecords reads all records of the namespace.
+func (s *State) ReadRecords() error {
+	s.records = map[string]map[string]*Record{}
+	for _, name := range slices.Sorted(maps.Keys(s.Volumes)) {
+		found, err := RecordsOf(s.Volumes[name])
+		if err != nil {
+			return err
+		}
+		for _, r := range found {
+			if r.Claim.Namespace != s.Namespace {
+				continue
+			}
+			if s.records[r.Claim.Name] == nil {
+				s.records[r.Claim.Name] = map[string]*Record{}
+			}
+			s.records[r.Claim.Name][r.ID] = r
+		}
+	}
+	return nil
+}
+
+// recordsOf returns the records of a PVC, by the ID of the rollback.
+func (s *State) recordsOf(claim string) map[string]*Record { return s.records[claim] }
+
+// Recorded returns whether a rollback has written its record of a PVC.
+func (s *State) Recorded(id, claim string) bool { return s.recordsOf(claim)[id] != nil }
+
+// unfinished returns the records of unfinished rollbacks of the namespace.
+func (s *State) unfinished() (found []*Record) {
+	for _, name := range slices.Sorted(maps.Keys(s.records)) {
+		for _, id := range slices.Sorted(maps.Keys(s.records[name])) {
+			if r := s.records[name][id]; r.Finished == nil {
+				found = append(found, r)
+			}
+		}
+	}
+	return found
 }
 
 // found is what find has found about a claim.
@@ -66,145 +126,106 @@ type found struct {
 	target *corev1.PersistentVolume
 	record *Record
 	// base is the record of the rollback that is undone; nil if that has not come so far.
-	base    *Record
-	records map[string]*Record // all of the PVC, by volume
-	done    bool
+	base *Record
+	// stays is true if the rollback that is undone has not taken the PVC away: there is nothing to go back from.
+	stays bool
+	done  bool
 }
 
 // find finds how far the rollback of a PVC has come.
 func (c *Claim) find(s *State) error {
-	c.found = found{records: map[string]*Record{}, pvc: s.PVCs[c.Name]}
-	if err := c.readRecords(s); err != nil {
-		return err
-	}
-	c.restored = c.findRestored(s)
-	for _, name := range slices.Sorted(maps.Keys(c.records)) {
-		r := c.records[name]
-		switch {
-		case r.Finished != nil:
-		case r.Undo && c.Target != nil:
-			return fmt.Errorf("PersistentVolumeClaim %s: the undo of an earlier rollback is unfinished: finish it first with --undo", c.Name)
-		case c.Target != nil && r.SnapshotUID != c.Target.UID:
-			return fmt.Errorf("PersistentVolumeClaim %s: its rollback to %s is unfinished: "+
-				"finish it first with --to-snapshot %s, or undo it with --undo", c.Name, r.Snapshot, r.Snapshot)
-		case c.Target != nil || r.Undo:
-			c.record, c.target = r, s.Volumes[name]
-		default:
-			c.base = r
-		}
+	undo := s.lock.Undo
+	c.record, c.restored = s.recordsOf(c.Name)[s.lock.ID], c.findRestored(s)
+	if undo != "" {
+		c.base = s.recordsOf(c.Name)[undo]
 	}
 	switch {
 	case c.record != nil:
-		return nil
-	case c.Target != nil:
-		return c.findTarget(s)
-	}
-	return c.findUndone(s)
-}
-
-// readRecords reads the records of the PVC.
-func (c *Claim) readRecords(s *State) error {
-	for name, v := range s.Volumes {
-		r, err := RecordOf(v)
-		if err != nil {
-			return err
+		c.target = c.record.on
+	case undo != "":
+		return c.findUndone(s)
+	case c.restored != nil:
+		if source := c.restored.Spec.DataSource; source == nil || source.Name != s.lock.Goal(c.Name).Snapshot {
+			return fmt.Errorf("PersistentVolumeClaim %s is not what rollback %s has restored: delete it first", c.restored.Name, s.lock.ID)
 		}
-		if r != nil && r.Claim.Namespace == s.Namespace && r.Claim.Name == c.Name {
-			c.records[name] = r
-		}
+		c.target = s.bound(c.restored)
 	}
 	return nil
 }
 
-// present returns the finished record of the data that the PVC has now, or nil.
-func (c *Claim) present() *Record {
-	if c.pvc == nil {
-		return nil
-	}
-	return c.records[c.pvc.Spec.VolumeName]
-}
-
-// findRestored returns the PVC that the data of a snapshot was restored to. Its name, too, must be
-// the one that a rollback gives: who may edit PVCs can set annotations.
+// findRestored returns the PVC to which the data of the snapshot is restored, or was by the rollback that is undone. Its name
+// is the one that a rollback gives, and its source the snapshot: who may edit PVCs can set annotations.
 func (c *Claim) findRestored(s *State) *corev1.PersistentVolumeClaim {
-	of := func(uid, snapshot types.UID) *corev1.PersistentVolumeClaim {
-		p := s.PVCs[RestoredName(c.Name, uid, snapshot)]
-		if p != nil && p.Annotations[v1alpha1.AnnotationRollbackOf] == string(uid) {
-			return p
-		}
+	id := s.lock.ID
+	if s.lock.Undo != "" {
+		id = s.lock.Undo
+	}
+	p := s.PVCs[RestoredName(c.Name, id)]
+	if p == nil || p.Annotations[v1alpha1.AnnotationRollbackOf] != c.Name {
 		return nil
 	}
-	for _, r := range c.records {
-		if p := of(r.Claim.UID, r.SnapshotUID); p != nil {
-			return p
-		}
-	}
-	for _, v := range c.Snapshots {
-		if c.pvc == nil {
-			break
-		}
-		if p := of(c.pvc.UID, v.UID); p != nil {
-			return p
-		}
-	}
-	return nil
+	return p
 }
 
-// findTarget finds the volume of a rollback that has no record yet.
-func (c *Claim) findTarget(s *State) error {
-	if r := c.present(); r != nil && !r.Undo && r.SnapshotUID == c.Target.UID && (!c.Again || !r.Finished.Time.Before(s.Began)) {
-		c.record, c.target, c.done = r, s.Volumes[c.pvc.Spec.VolumeName], true
-		return nil
-	}
-	switch p := c.restored; {
-	case p == nil:
-	case p.Spec.DataSource == nil || p.Spec.DataSource.Name != c.Target.Name:
-		return fmt.Errorf("PersistentVolumeClaim %s: its rollback to another snapshot, with %s, is unfinished: undo it first with --undo",
-			c.Name, p.Name)
-	case p.Status.Phase == corev1.ClaimBound:
-		c.target = s.Volumes[p.Spec.VolumeName]
-	}
-	return nil
-}
-
-// findUndone finds the volume with the data before the last rollback.
+// findUndone finds the volume with the data before the rollback that is undone.
 func (c *Claim) findUndone(s *State) error {
-	begun := c.restored != nil
-	for _, v := range c.Snapshots {
-		_, marked := v.Annotations[v1alpha1.AnnotationHoldBeforeRollback]
-		begun = begun || marked
-	}
-	switch r := c.present(); {
-	case c.base != nil:
-	case c.pvc == nil:
+	switch {
+	case c.base == nil && c.pvc == nil:
 		return fmt.Errorf("PersistentVolumeClaim %s does not exist, and nothing says that it was rolled back", c.Name)
-	case begun:
-		if c.target = s.Volumes[c.pvc.Spec.VolumeName]; c.target == nil {
-			return fmt.Errorf("PersistentVolumeClaim %s: its PersistentVolume %s does not exist", c.Name, c.pvc.Spec.VolumeName)
-		}
+	case c.base == nil, c.pvc != nil && c.pvc.UID == c.base.Claim.UID && c.pvc.DeletionTimestamp == nil:
+		c.target, c.stays = s.bound(c.pvc), true
 		return nil
-	case r == nil || r.Undo: // never rolled back, or undone already
-		c.record, c.target, c.done = r, s.Volumes[c.pvc.Spec.VolumeName], true
-		return nil
-	default:
-		c.base = r
 	}
-	if c.target = s.Volumes[c.base.Volume]; c.target == nil {
+	if c.target = s.volume(c.base.Volume, c.base.VolumeUID); c.target == nil {
 		return fmt.Errorf("PersistentVolumeClaim %s: PersistentVolume %s, which had its data before the rollback, does not exist any more: "+
-			"roll back to the snapshot of that data, with --to-snapshot %s", c.Name, c.base.Volume, c.base.Safety)
+			"roll back to the snapshot of that data: %s", c.Name, c.base.Volume, strings.Join(c.safetiesOf(c.base.ID), ", "))
 	}
 	return nil
 }
 
-// oldVolume returns the PVC's volume before the rollback, as its record or the PVC names it.
-func (c *Claim) oldVolume(s *State) *corev1.PersistentVolume {
-	switch {
-	case c.record != nil:
-		return s.Volumes[c.record.Volume]
-	case c.pvc != nil:
-		return s.Volumes[c.pvc.Spec.VolumeName]
+// volume returns a volume by name and UID; nil if it does not exist.
+func (s *State) volume(name string, uid types.UID) *corev1.PersistentVolume {
+	if v := s.Volumes[name]; v != nil && v.UID == uid {
+		return v
 	}
 	return nil
+}
+
+// bound returns the volume that is bound to a PVC; nil if none is. A PVC that names a volume proves nothing.
+func (s *State) bound(p *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
+	if p == nil || p.Status.Phase != corev1.ClaimBound {
+		return nil
+	}
+	v := s.Volumes[p.Spec.VolumeName]
+	if v == nil || v.Spec.ClaimRef == nil || v.Spec.ClaimRef.Namespace != s.Namespace || v.Spec.ClaimRef.UID != p.UID {
+		return nil
+	}
+	return v
+}
+
+// present returns the finished rollbacks whose data the PVC has now, the latest one last.
+func (c *Claim) present(s *State) (found []*Record) {
+	v := s.bound(c.pvc)
+	for _, r := range s.recordsOf(c.Name) {
+		if v != nil && r.on.UID == v.UID && r.Finished != nil {
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, func(a, b *Record) int {
+		if n := a.Finished.Time.Compare(b.Finished.Time); n != 0 {
+			return n
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return found
+}
+
+// oldVolume returns the PVC's volume before the rollback.
+func (c *Claim) oldVolume(s *State) *corev1.PersistentVolume {
+	if c.record != nil {
+		return s.volume(c.record.Volume, c.record.VolumeUID)
+	}
+	return s.bound(c.pvc)
 }
 
 // moved returns whether the PVC of the name has the target's data.
@@ -214,74 +235,80 @@ func (c *Claim) moved() bool {
 		v.Spec.ClaimRef != nil && v.Spec.ClaimRef.UID == p.UID && p.Status.Phase == corev1.ClaimBound
 }
 
-// binding returns whether the PVC of the name is bound to the target, or half so.
-func (c *Claim) binding() bool {
-	ref := c.target.Spec.ClaimRef
-	return c.pvc != nil && (c.pvc.Spec.VolumeName == c.target.Name || c.pvc.Spec.VolumeName == "" && ref != nil && ref.UID == c.pvc.UID)
+// binding returns whether the PVC of the name is bound to the target, or going to be: the volume binder binds nothing else to it.
+func (c *Claim) binding(s *State) bool {
+	if c.pvc == nil {
+		return false
+	}
+	ref, name := c.target.Spec.ClaimRef, c.pvc.Spec.VolumeName
+	return ref != nil && ref.UID == c.pvc.UID || s.isReserved(c.target, c.Name) && (name == "" || name == c.target.Name)
 }
 
 // old returns whether the PVC of the name is still the one from before the rollback.
 func (c *Claim) old() bool {
-	return c.pvc != nil && !c.moved() && (c.record == nil || c.pvc.UID == c.record.Claim.UID)
+	switch {
+	case c.pvc == nil || c.moved():
+		return false
+	case c.record != nil:
+		return c.pvc.UID == c.record.Claim.UID
+	case c.base != nil:
+		ref := c.base.on.Spec.ClaimRef
+		return c.pvc.UID == c.base.Claim.UID || ref != nil && ref.UID == c.pvc.UID
+	}
+	return true
 }
 
-// newRecord returns the record of a rollback that begins, or that goes on before
-// anything was taken away.
+// newRecord returns the record of a rollback that begins to take something away.
 func (c *Claim) newRecord(s *State) (*Record, error) {
-	r := &Record{Undo: c.Target == nil, ReclaimPolicy: c.target.Spec.PersistentVolumeReclaimPolicy}
-	switch {
-	case c.record != nil:
-		*r = *c.record
-	case c.Target != nil:
-		r.Snapshot, r.SnapshotUID = c.Target.Name, c.Target.UID
-	case c.base != nil:
-		r.Workload, r.MapKeys, r.ReclaimPolicy = c.base.Workload, c.base.MapKeys, c.base.VolumeReclaimPolicy
-		r.Claim = c.base.Claim
-		for name, of := range c.records {
-			if of == c.base {
-				r.Volume, r.VolumeReclaimPolicy = name, of.ReclaimPolicy
-			}
-		}
-		if c.base.Finished == nil {
-			r.Replicas = c.base.Replicas
-		} else {
-			r.MapKeys = nil
-		}
+	r := &Record{ID: s.lock.ID, Undo: s.lock.Undo, ReclaimPolicy: c.target.Spec.PersistentVolumeReclaimPolicy, Lock: s.renewed(3)}
+	if s.Workload != nil {
+		r.Workload = s.Workload.Name()
 	}
-	if c.pvc != nil && c.record == nil && (c.base == nil || c.pvc.Spec.VolumeName == r.Volume) {
-		r.Claim = cleaned(c.pvc)
-		r.MapKeys = append([]types.UID{c.pvc.UID}, r.MapKeys...)
-		if c.base == nil {
-			v := s.Volumes[c.pvc.Spec.VolumeName]
-			if v == nil {
-				return nil, fmt.Errorf("PersistentVolumeClaim %s: its PersistentVolume %s does not exist", c.Name, c.pvc.Spec.VolumeName)
-			}
-			r.Volume, r.VolumeReclaimPolicy = v.Name, v.Spec.PersistentVolumeReclaimPolicy
-		}
+	if c.base != nil {
+		c.undoOf(s, r)
+		return r, nil
 	}
-	if r.Claim.Name == "" {
-		return nil, errors.New("the manifest of the PVC is unknown")
+	old := s.bound(c.pvc)
+	if old == nil {
+		return nil, errors.New("it is not bound to its PersistentVolume")
 	}
-	c.refresh(s, r)
+	r.Claim, r.MapKeys = cleaned(c.pvc), []types.UID{c.pvc.UID}
+	r.Volume, r.VolumeUID, r.VolumeReclaimPolicy = old.Name, old.UID, old.Spec.PersistentVolumeReclaimPolicy
+	r.Snapshot, r.SnapshotUID = c.Target.Name, c.Target.UID
 	return r, nil
 }
 
-// refresh sets in a record what may change until the old PVC is deleted.
-func (c *Claim) refresh(s *State, r *Record) {
-	if w := s.Workload; w != nil {
-		if r.Workload = w.Name(); w.Replicas > 0 {
-			r.Replicas = w.Replicas
-		}
+// undoOf fills in what the undo of a rollback, which may be unfinished, knows from its record.
+func (c *Claim) undoOf(s *State, r *Record) {
+	base := c.base
+	r.Claim, r.ReclaimPolicy = base.Claim, base.VolumeReclaimPolicy
+	r.Volume, r.VolumeUID, r.VolumeReclaimPolicy = base.on.Name, base.on.UID, base.ReclaimPolicy
+	if r.Workload == "" {
+		r.Workload = base.Workload
 	}
-	if v := c.safety(s); v != nil {
-		r.Safety = v.Name
+	if base.Finished == nil {
+		r.MapKeys = slices.Clone(base.MapKeys)
 	}
+	if v := s.bound(c.pvc); v == nil || v.UID != base.on.UID { // it does not exist
+		return
+	}
+	r.MapKeys = append(r.MapKeys, c.pvc.UID)
+	if base.Finished != nil {
+		r.Claim = cleaned(c.pvc)
+		return
+	}
+	r.Claim.UID = c.pvc.UID // it may not have all that the old one had yet
 }
 
 // cleaned returns the manifest by which a PVC is created again.
 func cleaned(p *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {
 	annotations := maps.Clone(p.Annotations)
-	maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "pv.kubernetes.io/") })
+	maps.DeleteFunc(annotations, func(key, _ string) bool {
+		return strings.HasPrefix(key, "pv.kubernetes.io/") || key == v1alpha1.AnnotationRollback
+	})
+	if strings.HasPrefix(annotations[v1alpha1.AnnotationExclude], snapshots.ExcludedByRollback) { // left by one that something ended
+		delete(annotations, v1alpha1.AnnotationExclude)
+	}
 	return corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.Namespace, Name: p.Name, UID: p.UID, Labels: p.Labels, Annotations: annotations,

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,7 +21,7 @@ import (
 func (s *State) refuse() error {
 	var errs []error
 	for _, c := range s.Claims {
-		if c.done || c.moved() {
+		if c.done || c.stays || c.moved() {
 			continue
 		}
 		if errs == nil {
@@ -85,29 +86,32 @@ func (c *Claim) refuse(s *State) error {
 	if owner := metav1.GetControllerOf(p); owner != nil && (s.Workload == nil || owner.UID != s.Workload.Object.GetUID()) {
 		return fmt.Errorf("it is controlled by %s %s, which may not accept another one in its place", owner.Kind, owner.Name)
 	}
-	return c.refuseState(p)
+	return c.refuseState(s, p)
 }
 
 // refuseState returns why the rollback of a PVC, as it is now, can't begin or go on.
-func (c *Claim) refuseState(p *corev1.PersistentVolumeClaim) error {
+func (c *Claim) refuseState(s *State, p *corev1.PersistentVolumeClaim) error {
 	begun := c.record != nil || c.base != nil
 	switch {
 	case !begun && p.DeletionTimestamp != nil:
 		return errors.New("it is being deleted")
-	case !begun && p.Status.Phase != corev1.ClaimBound:
+	case !begun && s.bound(p) == nil:
 		return errors.New("it is not bound to a volume")
-	case c.record != nil && !c.old():
-		return c.refuseForeign(p)
-	case c.Target != nil && c.target == nil && c.restored == nil:
-		return c.refuseTarget()
+	case begun && !c.old():
+		return c.refuseForeign(s, p)
+	case s.Own == nil && s.lock.Step == 0 && c.Full != "" && !s.SkipSafety:
+		return fmt.Errorf("the storage takes no snapshot of the present data: %s; delete one first, or give --skip-safety-snapshot: "+
+			"then PersistentVolume %s is the only copy of that data", c.Full, p.Spec.VolumeName)
+	case s.lock.Undo == "" && c.target == nil && c.restored == nil:
+		return errors.Join(c.refuseSnapshots(s), c.refuseTarget())
 	}
-	return nil
+	return c.refuseSnapshots(s)
 }
 
 // refuseForeign returns an error for a PVC that has appeared under the name, unless it
 // is bound to the target, the volume binder is going to bind it to that, or it is being deleted.
-func (c *Claim) refuseForeign(p *corev1.PersistentVolumeClaim) error {
-	if c.binding() || p.DeletionTimestamp != nil || c.reserved() && p.Spec.VolumeName == "" {
+func (c *Claim) refuseForeign(s *State, p *corev1.PersistentVolumeClaim) error {
+	if c.binding(s) || p.DeletionTimestamp != nil {
 		return nil
 	}
 	manager := "something"
@@ -131,11 +135,23 @@ func (c *Claim) refuseTarget() error {
 // refuseVolumes returns an error while both volumes are in use and one is about to vanish.
 func (c *Claim) refuseVolumes(s *State) error {
 	for _, v := range []*corev1.PersistentVolume{c.target, c.oldVolume(s)} {
-		if v != nil && v.DeletionTimestamp != nil {
+		switch {
+		case v == nil:
+		case v.DeletionTimestamp != nil:
 			return fmt.Errorf("PersistentVolume %s is being deleted, which nothing can undo: its data would be lost with its PVC", v.Name)
+		case !s.ours(v, c.Name):
+			return fmt.Errorf("PersistentVolume %s was given to PersistentVolumeClaim %s in namespace %s: it has no longer the data of %s",
+				v.Name, v.Spec.ClaimRef.Name, v.Spec.ClaimRef.Namespace, c.Name)
 		}
 	}
 	return nil
+}
+
+// ours returns whether a volume is part of the rollback of a PVC: nothing else has a claim to it.
+func (s *State) ours(v *corev1.PersistentVolume, claim string) bool {
+	ref := v.Spec.ClaimRef
+	return ref == nil || ref.Namespace == s.Namespace &&
+		slices.Contains([]string{claim, RestoredName(claim, s.lock.ID), RestoredName(claim, s.lock.Undo)}, ref.Name)
 }
 
 // refusePods returns an error if a pod that is not the workload's uses the PVC.

@@ -4,6 +4,7 @@
 package rollback
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -57,8 +58,8 @@ func TestNextRefuses(t *testing.T) {
 			s.Claims[0].Target = &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Name: "gone", UID: "gone"}}
 		}, "VolumeSnapshot gone has been deleted"},
 		"a malformed record": {func(s *State) {
-			s.Volumes[s.PVCs["data-db-0"].Spec.VolumeName].Annotations[v1alpha1.AnnotationRollback] = "{"
-		}, "has a malformed annotation " + v1alpha1.AnnotationRollback},
+			s.Volumes[s.PVCs["data-db-0"].Spec.VolumeName].Annotations[v1alpha1.AnnotationRollbackPrefix+"00000000"] = "{"
+		}, "has a malformed annotation " + v1alpha1.AnnotationRollbackPrefix},
 		"a workload that is scaled up again": {func(s *State) {
 			s.Scaled = true
 			s.Workload.Object.SetManagedFields([]metav1.ManagedFieldsEntry{
@@ -117,22 +118,39 @@ func TestAForeignPVCThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 	s.advance(0)
 }
 
-func TestAnotherRollbackIsRefusedWhileOneIsUnfinished(t *testing.T) {
+func TestTheUndoOfARollbackIsFinishedFirst(t *testing.T) {
 	s := newCluster(t, 2, false)
 	s.advance(5)
-	o := s.observe()
-	o.Claims[0].Target = o.Claims[0].Snapshots[1]
-	if _, err := Next(o); err == nil || !strings.Contains(err.Error(), "its rollback to data-db-0-0 is unfinished") {
-		t.Errorf("another snapshot: %v", err)
-	}
 	s.undo = true
 	s.restart()
 	s.tick()
-	_, err := s.step(func() bool { return false })
+	_, err := s.step(never)
 	s.must(err)
 	s.undo = false
-	if _, err := Next(s.observe()); err == nil || !strings.Contains(err.Error(), "the undo of an earlier rollback is unfinished") {
+	s.restart()
+	if _, err := Next(s.observe()); err == nil || !strings.Contains(err.Error(), "is unfinished (last step at 2026-11-21T12:") ||
+		!strings.HasSuffix(err.Error(), ": finish it first with --undo") {
 		t.Errorf("during the undo: %v", err)
+	}
+}
+
+// Run again, a rollback goes to its own target, whatever would be chosen now.
+//
+// Contract: BACK-3.
+func TestARollbackGoesOnToItsOwnTarget(t *testing.T) {
+	for number := 1; number <= 10; number++ {
+		s := newCluster(t, 2, false)
+		s.advance(number)
+		_, err := s.step(never)
+		s.must(err)
+		s.goal = "-1"
+		s.restart()
+		s.advance(0)
+		s.goal = "-0"
+		s.settle()
+		if err := s.finished(earlier); err != nil {
+			t.Errorf("step %d: %v", number, err)
+		}
 	}
 }
 
@@ -149,7 +167,9 @@ func TestAFinishedRollbackIsNotRepeatedUnlessAsked(t *testing.T) {
 	if undo != "--undo" || len(lines) != 2 || !strings.Contains(lines[0], "has the data of VolumeSnapshot data-db-0-0 since 2026-11-21T12:00:") {
 		t.Errorf("%q, %q", lines, undo)
 	}
-	o.Claims[0].Again = true
+	for _, c := range o.Claims {
+		c.Again = true
+	}
 	if step, err := Next(o); err != nil || step.Number != 1 {
 		t.Errorf("step %d, %v", step.Number, err)
 	}
@@ -159,7 +179,7 @@ func TestAFinishedRollbackIsNotRepeatedUnlessAsked(t *testing.T) {
 func TestOnlyAPVCWithTheNameOfARestoreIsOne(t *testing.T) {
 	s := newCluster(t, 2, false)
 	p := s.newPVC("precious")
-	p.Annotations = map[string]string{v1alpha1.AnnotationRollbackOf: string(s.pvcs()["data-db-0"].UID)}
+	p.Annotations = map[string]string{v1alpha1.AnnotationRollbackOf: "data-db-0", v1alpha1.AnnotationExclude: ExcludedBy("00000000")}
 	s.create(p)
 	s.settle()
 	s.advance(0)
@@ -211,24 +231,10 @@ func TestConsumerIsRestrictedAndWhereTheVolumeIs(t *testing.T) {
 	}
 }
 
-func TestHoldsOfUsersStayOrAreExtended(t *testing.T) {
-	s := newCluster(t, 2, false)
-	v := s.snapshots()[0]
-	v.Annotations[v1alpha1.AnnotationHold] = "the audit"
-	s.must(s.update(v))
-	s.advance(9)
-	for _, v := range s.snapshots()[:2] {
-		want := map[string]string{"data-db-0-0": "the audit", "data-db-0-1": "2026-11-22T12:00:01Z"}[v.Name]
-		if got := v.Annotations[v1alpha1.AnnotationHold]; got != want {
-			t.Errorf("%s: hold %q instead of %q", v.Name, got, want)
-		}
-	}
-}
-
 // A rollback that was interrupted before any step, and amid it, is undone.
 func TestUndoAfterEachStep(t *testing.T) {
 	for number := 2; number <= 10; number++ {
-		for _, changes := range []int{0, 1, 2} {
+		for _, changes := range []int{0, 1, 2, 3} {
 			s := newCluster(t, 2, false)
 			s.advance(number)
 			_, err := s.step(func() bool { changes--; return changes < 0 })
@@ -244,27 +250,56 @@ func TestUndoAfterEachStep(t *testing.T) {
 	}
 }
 
-// The plan of a rollback or an undo that goes on after an interruption names the volume and the replicas.
+// The plan of a rollback or an undo that goes on after an interruption names the volume and the replicas, and an undo does what
+// its plan says.
+//
+// Contract: BACK-3.
 func TestPlanAfterAnInterruption(t *testing.T) {
-	for number := 5; number <= 10; number++ {
+	for number := 2; number <= 10; number++ {
 		for _, undo := range []bool{false, true} {
 			s := newCluster(t, 2, false)
 			s.advance(number)
 			s.undo = undo
 			s.restart()
 			o := s.observe()
-			for _, c := range o.Claims {
-				c.Manifest = nil // as the command observes it, since the data has been restored
-			}
 			_, err := Next(o)
 			s.must(err)
 			plan := Plan(o)
-			if strings.Contains(plan[2], "Claim ;") || !undo && !strings.Contains(plan[2], " to PersistentVolume") {
-				t.Errorf("step %d, undo %t: %q", number, undo, plan[2])
+			text := strings.Join(plan, "\n")
+			moves := !undo || number > 6
+			switch {
+			case strings.Contains(text, "  ;"), strings.Contains(text, " ;"), strings.HasSuffix(text, "to 2") != (number > 5 || !undo):
+				t.Errorf("step %d, undo %t: %s", number, undo, text)
+			case moves != strings.Contains(text, "from 2 to 0"), moves != strings.Contains(text, " 6. delete"):
+				t.Errorf("step %d, undo %t: %s", number, undo, text)
 			}
-			if !strings.Contains(plan[4], "from 2 to 0") || !strings.HasSuffix(plan[9], " to 2") {
-				t.Errorf("step %d, undo %t: %q, %q", number, undo, plan[4], plan[9])
+			steps := s.numbers()
+			for _, line := range plan {
+				for n := range steps {
+					if !strings.Contains(text, fmt.Sprintf("%2d. ", n)) && n != 1 && n != 3 && n != 10 {
+						t.Errorf("step %d, undo %t: step %d is done, which the plan does not have: %s (%s)", number, undo, n, text, line)
+					}
+				}
 			}
 		}
 	}
+}
+
+// numbers takes all steps, and returns their numbers.
+func (s *cluster) numbers() map[int]bool {
+	all := map[int]bool{}
+	for range 200 {
+		s.now = s.now.Add(time.Second)
+		s.tick()
+		o := s.observe()
+		step, err := Next(o)
+		s.must(err)
+		if step.Number == 0 {
+			return all
+		}
+		all[step.Number] = all[step.Number] || len(step.Changes) > 0
+		s.must(s.take(o, step, never))
+	}
+	s.tb.Fatal("it does not end")
+	return nil
 }

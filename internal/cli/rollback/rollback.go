@@ -7,29 +7,30 @@
 // run again and finds its place.
 //
 //	rollback.go  what is observed, and Next
+//	lock.go      which rollback is unfinished, and who goes on with it
 //	record.go    the record on the restored volume, and which rollback it belongs to
 //	refuse.go    what stops a rollback
-//	steps.go     the ten steps
-//	series.go    whose backup a snapshot or a group snapshot is, and which of them a rollback holds
+//	prepare.go   steps 1 to 5: nothing is taken away
+//	move.go      steps 6 to 10
+//	holds.go     whose backup a snapshot or a group snapshot is, and what a rollback holds
 //	build.go     the objects and patches of the steps
+//	workload.go  the PVCs and the replicas of a workload
 //	plan.go      the steps and the result in words
 package rollback
 
 import (
 	"cmp"
-	"strings"
+	"fmt"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// State is what the cluster holds now.
+// State is what the cluster holds now, and what is asked for.
 type State struct {
 	Namespace string
 	Now       time.Time
@@ -44,16 +45,38 @@ type State struct {
 	// had, by name.
 	PVCs    map[string]*corev1.PersistentVolumeClaim
 	Volumes map[string]*corev1.PersistentVolume
-	// Scaled is true once this run has scaled the workload to zero.
-	Scaled bool
+
+	// NewID is the ID of the rollback if this run begins one, and User who runs it.
+	NewID, User string
+	// Undo is set to undo a rollback: the latest, or that of UndoID.
+	Undo   bool
+	UndoID string
+	// TakeOver is set to go on with the rollback of another user.
+	TakeOver bool
+	// SkipSafety is set to take no snapshot of the present data.
+	SkipSafety bool
 	// Image is that of the pod for storage classes that wait for a consumer.
 	Image string
+
+	// Own is the lock that this run has, nil before it has one, and Released is set once it was taken off. Scaled is
+	// true once this run has scaled the workload to zero.
+	Own      *Lock
+	Released bool
+	Scaled   bool
+
+	// lock is the rollback that this run goes on with, or begins; nil if there is nothing to do.
+	lock *Lock
+	// records are those of the namespace, by PVC and by the ID of the rollback.
+	records map[string]map[string]*Record
 }
+
+// Lock returns the rollback that Next has gone on with, or begun; nil if there is nothing to do.
+func (s *State) Lock() *Lock { return s.lock }
 
 // Claim is a PVC that is rolled back.
 type Claim struct {
 	Name string
-	// Target is the snapshot whose data it gets; nil to undo its last rollback.
+	// Target is the snapshot whose data it gets; nil to undo a rollback.
 	Target *snapshotv1.VolumeSnapshot
 	// Again is true if a PVC that was rolled back to the same snapshot is rolled back once more.
 	Again bool
@@ -62,15 +85,16 @@ type Claim struct {
 	Unrestorable error
 	// WaitsForConsumer is true if its storage class binds a PVC when a pod uses it.
 	WaitsForConsumer bool
-	// Schedule is the schedule that the safety snapshot belongs to; empty if none selects the PVC.
-	Schedule string
-	// Class is the VolumeSnapshotClass of the safety snapshot; nil: the default one.
+	// Class is the VolumeSnapshotClass of the safety snapshot; nil: the default one. Full says why its storage
+	// takes no further snapshot of the volume.
 	Class *string
+	Full  string
 
 	// Snapshots are those of the PVC, whatever schedule they belong to, and Target; Groups the group snapshots
-	// whose record names it.
+	// whose record names it. Safeties are the snapshots that rollbacks took of the data that they replaced.
 	Snapshots []*snapshotv1.VolumeSnapshot
 	Groups    []*groupv1.VolumeGroupSnapshot
+	Safeties  []*snapshotv1.VolumeSnapshot
 
 	found
 }
@@ -92,45 +116,6 @@ func (p Pod) uses(claim string) bool {
 	return false
 }
 
-// Workload is a Deployment or a StatefulSet.
-type Workload struct {
-	Object   client.Object
-	Kind     string
-	Replicas int32
-	Template *corev1.PodTemplateSpec
-}
-
-// NewWorkload returns a Deployment or a StatefulSet as a workload.
-func NewWorkload(o client.Object) *Workload {
-	switch o := o.(type) {
-	case *appsv1.Deployment:
-		return &Workload{Object: o, Kind: "Deployment", Replicas: ptr.Deref(o.Spec.Replicas, 1), Template: &o.Spec.Template}
-	case *appsv1.StatefulSet:
-		return &Workload{Object: o, Kind: "StatefulSet", Replicas: ptr.Deref(o.Spec.Replicas, 1), Template: &o.Spec.Template}
-	}
-	return nil
-}
-
-// claimTemplates and firstOrdinal are those of a StatefulSet.
-func (w *Workload) claimTemplates() (names []string) {
-	if set, ok := w.Object.(*appsv1.StatefulSet); ok {
-		for i := range set.Spec.VolumeClaimTemplates {
-			names = append(names, set.Spec.VolumeClaimTemplates[i].Name)
-		}
-	}
-	return names
-}
-
-func (w *Workload) firstOrdinal() int32 {
-	if set, ok := w.Object.(*appsv1.StatefulSet); ok && set.Spec.Ordinals != nil {
-		return set.Spec.Ordinals.Start
-	}
-	return 0
-}
-
-// Name returns the workload as kubectl names it, such as statefulset/db.
-func (w *Workload) Name() string { return strings.ToLower(w.Kind) + "/" + w.Object.GetName() }
-
 // Step is one of the ten steps, or a part of one.
 type Step struct {
 	// Number is that of the step, from 1; zero if the rollback is finished.
@@ -141,8 +126,12 @@ type Step struct {
 	Changes []Change
 	// For is what is waited for, whose events explain why; may be nil.
 	For client.Object
-	// Scales is true if the workload is scaled to zero.
-	Scales bool
+	// Scales is true if the workload is scaled to zero, and Releases if the lock is taken off.
+	Scales, Releases bool
+	// Renewals go first. If one of them fails, nothing else is done.
+	Renewals []Change
+	// Ends is why the rollback cannot go on once the changes are done.
+	Ends error
 }
 
 // Change is one request: a create, a delete with the object's UID as a precondition,
@@ -156,17 +145,65 @@ type Change struct {
 // before the next one begins, and nothing is waited for while there is something to do for
 // another PVC.
 func Next(s *State) (Step, error) {
-	for _, c := range s.Claims {
-		if err := c.find(s); err != nil {
-			return Step{}, err
-		}
+	if err := s.find(); err != nil || s.lock == nil || s.Released {
+		return Step{}, err
 	}
 	if err := s.refuse(); err != nil {
 		return Step{}, err
 	}
-	stages := []func(*State, *Claim) (*Step, error){
-		beginUndo, hold, takeSafety, restoreTarget, writeRecord, closeOthers, retain, scaleDown, awaitPods,
-		deleteRestored, reserve, deleteOld, createClaim, completeClaim, carryOver, dropRestored, unhold, giveBack, scaleUp, finish,
+	step, err := s.next()
+	if err != nil || step == nil {
+		return Step{}, err
+	}
+	step.Renewals = s.renewals(step)
+	return *step, nil
+}
+
+// find finds which rollback it is, and how far it has come.
+func (s *State) find() error {
+	if err := s.ReadRecords(); err != nil {
+		return err
+	}
+	for _, c := range s.Claims {
+		if !validName(c.Name) {
+			return fmt.Errorf("%q is not a valid name of a PersistentVolumeClaim", c.Name)
+		}
+		c.found = found{pvc: s.PVCs[c.Name]}
+	}
+	if err := s.begin(); err != nil || s.lock == nil {
+		return err
+	}
+	for _, c := range s.Claims {
+		if c.done {
+			continue
+		}
+		if err := c.find(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stage is a part of a step, for one PVC; nil if there is nothing to do.
+type stage func(*State, *Claim) (*Step, error)
+
+// moving leaves out a PVC that an undone rollback has not taken away.
+func moving(do stage) stage {
+	return func(s *State, c *Claim) (*Step, error) {
+		if c.stays {
+			return nil, nil
+		}
+		return do(s, c)
+	}
+}
+
+// next returns the next step; nil if there is none.
+func (s *State) next() (*Step, error) {
+	stages := []stage{
+		takeLock, moving(hold), moving(takeSafety), moving(restoreTarget), moving(writeRecord), closeBase, moving(retain), moving(holdOn),
+		moving(awaitSnapshots), moving(scaleDown), moving(awaitPods), deleteRestored, unreserve, moving(reserve), moving(deleteOld),
+		moving(createClaim), moving(completeClaim), moving(carryOver), moving(include), giveBack, dropSafeties, dropRestored, unhold,
+		scaleUp, moving(finish), releaseLock,
 	}
 	for _, stage := range stages {
 		var waits *Step // for one PVC, while there is something to do for another
@@ -176,13 +213,13 @@ func Next(s *State) (Step, error) {
 			}
 			step, err := stage(s, c)
 			if err != nil || step != nil && len(step.Changes) > 0 {
-				return ptr.Deref(step, Step{}), err
+				return step, err
 			}
 			waits = cmp.Or(waits, step)
 		}
 		if waits != nil {
-			return *waits, nil
+			return waits, nil
 		}
 	}
-	return Step{}, nil
+	return nil, nil
 }

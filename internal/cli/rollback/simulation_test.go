@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,8 +49,18 @@ type cluster struct {
 	waits bool // the storage class waits for a consumer
 
 	// What the rollback knows during one run.
-	undo, scaled bool
-	began        time.Time
+	undo, scaled, released bool
+	began                  time.Time
+	own                    *Lock
+	runs                   int
+	user, undoID           string
+	// goal is which of its snapshots a PVC goes back to.
+	goal string
+	// schedule takes and deletes snapshots, by the operator's own decisions.
+	schedule *v1alpha1.SnapshotSchedule
+	judges   *snapshots.Judge
+	// broken is set while the driver cuts nothing.
+	broken bool
 	// raised is how many replicas somebody else has asked for.
 	raised int32
 }
@@ -57,7 +68,10 @@ type cluster struct {
 // newCluster returns a cluster with a StatefulSet of replicas pods with a PVC each, which have two snapshots and a group
 // snapshot of all.
 func newCluster(tb rapid.TB, replicas int32, waits bool) *cluster {
-	s := &cluster{tb: tb, store: &store{objects: map[string]client.Object{}}, now: noon, began: noon, waits: waits, raised: replicas}
+	s := &cluster{
+		tb: tb, store: &store{objects: map[string]client.Object{}}, now: noon, began: noon, waits: waits, raised: replicas, user: "jane", goal: "-0",
+	}
+	s.schedule = newSchedule()
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}
 	set.Spec.Replicas = &replicas
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
@@ -68,6 +82,7 @@ func newCluster(tb rapid.TB, replicas int32, waits bool) *cluster {
 		p := s.newPVC(name)
 		p.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "mock", "pv.kubernetes.io/bind-completed": "yes"}
 		s.create(p)
+		p.CreationTimestamp = metav1.NewTime(noon.AddDate(0, 0, -50))
 		s.bind(p, s.newVolume(oldData))
 		record[name] = p.UID
 		for age, hold := range []string{"", "2026-11-22T00:00:00Z"} {
@@ -78,6 +93,10 @@ func newCluster(tb rapid.TB, replicas int32, waits bool) *cluster {
 				v.Annotations[v1alpha1.AnnotationHold] = hold
 			}
 			s.create(v)
+			slot := time.Date(2026, 11, 21-age, 2, 0, 0, 0, time.UTC)
+			v.CreationTimestamp, v.Status.CreationTime = metav1.NewTime(slot), ptr.To(metav1.NewTime(slot))
+			v.Annotations[v1alpha1.AnnotationScheduledAt] = slot.Format(time.RFC3339)
+			s.must(s.update(v))
 		}
 	}
 	group := &groupv1.VolumeGroupSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}
@@ -178,17 +197,13 @@ func (s *cluster) tick() {
 		}
 	}
 	for _, v := range s.snapshots() {
-		_, held := snapshots.HeldUntil(v)
-		p := pvcs[*v.Spec.Source.PersistentVolumeClaimName]
-		switch {
-		case v.Labels[v1alpha1.LabelMapKey] != "" && !alive[v.Labels[v1alpha1.LabelMapKey]] && !held:
-			s.must(s.delete(v)) // as retention.detached may
-		case !ready(v) && p != nil && volumes[p.Spec.VolumeName] != nil:
+		if p := pvcs[*v.Spec.Source.PersistentVolumeClaimName]; !ready(v) && !s.broken && p != nil && volumes[p.Spec.VolumeName] != nil {
 			v.Annotations[data] = volumes[p.Spec.VolumeName].Annotations[data]
-			v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true)}
+			v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: ptr.To(metav1.NewTime(s.now))}
 			s.must(s.update(v))
 		}
 	}
+	s.tickSchedule()
 }
 
 // settle lets them act until all is done.
@@ -248,7 +263,7 @@ func (s *cluster) tickClaims() {
 func (s *cluster) bindOrProvision(p *corev1.PersistentVolumeClaim) {
 	for _, v := range s.volumes() {
 		ref := v.Spec.ClaimRef
-		mine := ref != nil && ref.Name == p.Name && (ref.UID == "" || ref.UID == p.UID)
+		mine := ref != nil && ref.Namespace == ns && ref.Name == p.Name && (ref.UID == "" || ref.UID == p.UID)
 		if mine && (p.Spec.VolumeName == "" || p.Spec.VolumeName == v.Name) {
 			s.bind(p, v)
 			return
@@ -272,7 +287,7 @@ func (s *cluster) tickVolumes() {
 	pvcs := s.pvcs()
 	for _, v := range s.volumes() {
 		ref := v.Spec.ClaimRef
-		if ref == nil || ref.UID == "" || pvcs[ref.Name] != nil && pvcs[ref.Name].UID == ref.UID {
+		if ref == nil || ref.Namespace != ns || ref.UID == "" || pvcs[ref.Name] != nil && pvcs[ref.Name].UID == ref.UID {
 			continue
 		}
 		if v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
@@ -282,40 +297,81 @@ func (s *cluster) tickVolumes() {
 }
 
 // observe is what the command reads.
-func (s *cluster) observe() *State {
+func (s *cluster) observe() *State { return s.observeOf("data-db-0", "data-db-1") }
+
+func (s *cluster) observeOf(names ...string) *State {
 	set := s.set()
 	o := &State{
-		Namespace: ns, Now: s.now, Began: s.began, Scaled: s.scaled, Workload: NewWorkload(set), PVCs: s.pvcs(), Volumes: s.volumes(),
+		Namespace: ns, Now: s.now, Began: s.began, Workload: NewWorkload(set), PVCs: s.pvcs(), Volumes: map[string]*corev1.PersistentVolume{},
+		NewID: fmt.Sprintf("%08x", s.runs), User: s.user, Undo: s.undo, UndoID: s.undoID, Own: s.own, Released: s.released, Scaled: s.scaled,
+	}
+	for name, v := range s.volumes() { // those that the command reads
+		if ref := v.Spec.ClaimRef; ref == nil || ref.Namespace == ns {
+			o.Volumes[name] = v
+		}
+	}
+	s.must(o.ReadRecords())
+	for _, r := range o.records {
+		for _, r := range r {
+			if v := s.volumes()[r.Volume]; v != nil {
+				o.Volumes[v.Name] = v
+			}
+		}
 	}
 	for _, p := range s.pods() {
 		o.Pods = append(o.Pods, Pod{p, metav1.GetControllerOf(p)})
 	}
-	all := s.snapshots()
-	for i := range 2 {
-		c := &Claim{Name: fmt.Sprintf("data-db-%d", i), Schedule: "nightly", WaitsForConsumer: s.waits, Groups: s.groups()}
-		for _, v := range all {
-			if *v.Spec.Source.PersistentVolumeClaimName == c.Name {
-				c.Snapshots = append(c.Snapshots, v)
-				if v.Name == c.Name+"-0" && !s.undo {
-					c.Target = v
-				}
-			}
-		}
-		if p := o.PVCs[c.Name]; p != nil && c.Target != nil {
-			c.Manifest = s.newPVC(RestoredName(c.Name, p.UID, c.Target.UID))
-			c.Manifest.Labels = nil
-			c.Manifest.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "VolumeSnapshot", Name: c.Target.Name}
-		}
-		if c.Target == nil && !s.undo {
-			s.tb.Fatalf("the snapshot of %s is lost", c.Name)
-		}
-		o.Claims = append(o.Claims, c)
+	lock, err := o.Underway(names)
+	s.must(err)
+	if s.own != nil {
+		lock = s.own
+	}
+	if lock != nil && len(names) == 2 { // the workload was named
+		names = lock.Names()
+	}
+	for _, name := range names {
+		o.Claims = append(o.Claims, s.claim(o, name, lock))
 	}
 	return o
 }
 
+// claim is what the command reads of a PVC.
+func (s *cluster) claim(o *State, name string, lock *Lock) *Claim {
+	c := &Claim{Name: name, WaitsForConsumer: s.waits, Groups: s.groups()}
+	goal := types.UID("")
+	if lock != nil {
+		goal = lock.Goal(name).SnapshotUID
+	}
+	forward := !s.undo && (lock == nil || lock.Undo == "")
+	for _, v := range s.snapshots() {
+		switch {
+		case *v.Spec.Source.PersistentVolumeClaimName != c.Name:
+			continue
+		case v.Labels[v1alpha1.LabelRollback] != "" && v.Labels[v1alpha1.LabelMapKey] == "":
+			c.Safeties = append(c.Safeties, v)
+			continue
+		}
+		c.Snapshots = append(c.Snapshots, v)
+		if forward && (goal == v.UID || goal == "" && v.Name == c.Name+s.goal) {
+			c.Target = v
+		}
+	}
+	if c.Target == nil && forward {
+		if goal == "" {
+			s.tb.Fatalf("the snapshot of %s is lost", c.Name)
+		}
+		c.Target = &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Name: lock.Goal(name).Snapshot, UID: goal}}
+	}
+	if p := o.PVCs[c.Name]; p != nil && c.Target != nil {
+		c.Manifest = s.newPVC("restored")
+		c.Manifest.Labels = nil
+		c.Manifest.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "VolumeSnapshot", Name: c.Target.Name}
+	}
+	return c
+}
+
 // apply sends a change as the command does.
-func (s *cluster) apply(c Change) {
+func (s *cluster) apply(c Change) (ok bool) {
 	var err error
 	switch {
 	case c.Create != nil:
@@ -333,24 +389,39 @@ func (s *cluster) apply(c Change) {
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		s.tb.Fatal(err)
 	}
+	return err == nil
 }
 
 // restart is what another run of the command knows.
-func (s *cluster) restart() { s.scaled, s.began = false, s.now }
+func (s *cluster) restart() {
+	s.runs++
+	s.scaled, s.released, s.own, s.began = false, false, nil, s.now
+}
 
 // step takes one step, and calls between before each of its changes, which says whether the command is killed there.
 func (s *cluster) step(between func() bool) (done bool, err error) {
-	step, err := Next(s.observe())
+	o := s.observe()
+	step, err := Next(o)
 	if err != nil || step.Number == 0 {
 		return err == nil, err
 	}
-	for _, change := range step.Changes {
+	return false, s.take(o, step, between)
+}
+
+// take applies a step as the command does.
+func (s *cluster) take(o *State, step Step, between func() bool) error {
+	lost := false
+	for i, change := range slices.Concat(step.Renewals, step.Changes) {
 		if between() {
 			s.restart()
-			return false, nil
+			return nil
 		}
 		before := *s.set().Spec.Replicas
-		s.apply(change)
+		if !s.apply(change) {
+			if lost = true; i < len(step.Renewals) {
+				return nil
+			}
+		}
 		if after := *s.set().Spec.Replicas; after > before && step.Number != 10 {
 			s.tb.Fatalf("step %d scales up", step.Number)
 		}
@@ -359,7 +430,17 @@ func (s *cluster) step(between func() bool) (done bool, err error) {
 		}
 	}
 	s.scaled = s.scaled || step.Scales
-	return false, nil
+	if !lost && len(step.Renewals)+len(step.Changes) > 0 {
+		own := *o.Lock()
+		own.User = s.user
+		s.own, s.released = &own, step.Releases
+	}
+	if step.Ends != nil && Untouched(o) {
+		s.restart()
+		s.undo = true
+		return nil
+	}
+	return step.Ends
 }
 
 // safe returns an error if something has no holder that no controller deletes.
@@ -389,8 +470,8 @@ func (s *cluster) safe() error {
 			if *v.Spec.Source.PersistentVolumeClaimName == name && (held || attached) && v.Annotations[v1alpha1.AnnotationRollbackOf] == "" {
 				holders[v.Annotations[data]]++
 			}
-			if v.Annotations[v1alpha1.AnnotationRollbackOf] != "" && !held {
-				return fmt.Errorf("safety snapshot %s is not held", v.Name)
+			if v.Annotations[v1alpha1.AnnotationRollbackOf] != "" && len(v.Labels) != 1 {
+				return fmt.Errorf("safety snapshot %s has labels %v", v.Name, v.Labels)
 			}
 		}
 		for _, content := range []string{oldData, earlier} {
@@ -414,6 +495,8 @@ func (s *cluster) finished(want string) error {
 			return fmt.Errorf("%s has %+v", name, v)
 		case v.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
 			return fmt.Errorf("%s has reclaim policy %s", v.Name, v.Spec.PersistentVolumeReclaimPolicy)
+		case p.Annotations[v1alpha1.AnnotationExclude] != "" || p.Annotations[v1alpha1.AnnotationRollback] != "":
+			return fmt.Errorf("%s has annotations %v", name, p.Annotations)
 		case p.Labels["app"] != "db" || p.Annotations["volume.kubernetes.io/storage-provisioner"] != "mock":
 			return fmt.Errorf("%s has labels %v and annotations %v", name, p.Labels, p.Annotations)
 		}
@@ -438,16 +521,27 @@ func (s *cluster) finished(want string) error {
 		claim := pvcs[*v.Spec.Source.PersistentVolumeClaimName]
 		hold := v.Annotations[v1alpha1.AnnotationHold]
 		wantHold := map[bool]string{true: "2026-11-22T00:00:00Z"}[strings.HasSuffix(v.Name, "-1")]
-		_, marked := v.Annotations[v1alpha1.AnnotationHoldBeforeRollback]
+		if end, held := snapshots.HeldUntil(v); strings.HasSuffix(v.Name, s.goal) && (held || want == earlier) {
+			if end.Sub(s.now) > 25*time.Hour || end.Before(noon.Add(24*time.Hour)) {
+				return fmt.Errorf("the target %s is held until %s", v.Name, end)
+			}
+			wantHold = hold
+		}
+		if v.Annotations[v1alpha1.AnnotationRollbackOf] != "" {
+			continue
+		}
 		switch {
 		case claim == nil || v.Labels[v1alpha1.LabelMapKey] != string(claim.UID):
 			return fmt.Errorf("%s has map key %s", v.Name, v.Labels[v1alpha1.LabelMapKey])
-		case marked, v.Annotations[v1alpha1.AnnotationRollbackOf] == "" && hold != wantHold:
+		case hold != wantHold:
 			return fmt.Errorf("%s has annotations %v", v.Name, v.Annotations)
 		}
 	}
 	if want == earlier && len(safe) != len(pvcs) {
 		return fmt.Errorf("safety snapshots of %v only", safe)
+	}
+	if l, _ := lockOn(s.set()); l != nil {
+		return fmt.Errorf("the lock of %s is left", l.ID)
 	}
 	if got := *s.set().Spec.Replicas; got != s.raised {
 		return fmt.Errorf("%d replicas instead of %d", got, s.raised)
@@ -493,6 +587,9 @@ func TestRollbackKeepsAllDataWhateverHappens(t *testing.T) {
 			s.now = s.now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "seconds")) * time.Second)
 			s.tick()
 			done, stopped = s.step(between)
+			if s.undo && stopped != nil && strings.Contains(stopped.Error(), "no rollback to undo") { // killed before the first step, or after the last one
+				done, stopped = true, nil
+			}
 			if done && undoDone && !s.undo {
 				s.settle()
 				if err := s.finished(earlier); err != nil {
@@ -521,7 +618,11 @@ func TestRollbackKeepsAllDataWhateverHappens(t *testing.T) {
 		if s.undo {
 			want = oldData
 		}
-		switch step, err := Next(s.observe()); {
+		step, err := Next(s.observe())
+		if s.undo && err != nil && strings.Contains(err.Error(), "no rollback to undo") {
+			err = nil
+		}
+		switch {
 		case stopped != nil && peace:
 			t.Fatalf("stopped: %v", stopped)
 		case stopped != nil:

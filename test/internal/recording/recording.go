@@ -38,11 +38,13 @@ func (r *Recording) Ran(command, output string) {
 	fmt.Fprintf(&r.text, "$ %s\n%s\n", command, strings.TrimRight(output, "\n"))
 }
 
-// uids, times and hashes are what differs each time.
+// uids, times, hashes and ids are what differs each time.
 var (
 	uids   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	times  = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z|\b[0-9]{14}\b`)
-	hashes = regexp.MustCompile(`[0-9]-[a-z2-7]{10}\b|(rollback|copy)-[0-9a-f]{8,32}\b`)
+	hashes = regexp.MustCompile(`[0-9]-[a-z2-7]{10}\b|copy-[0-9a-f]{8,32}\b`)
+	// ids are those of rollbacks.
+	ids = regexp.MustCompile(`(?:[Rr]ollback[ -]|--undo=)[0-9a-f]{8}\b`)
 )
 
 // String returns the text as pages show it.
@@ -51,6 +53,14 @@ func (r *Recording) String() string {
 	text = replaced(text, uids, func(_ string, n int) string { return fmt.Sprintf("5f2c6f0e-7d1b-4c47-9a4e-%012d", n+1) })
 	text = replaced(text, hashes, func(s string, n int) string {
 		return fmt.Sprintf("%s-k7xq2m%04d", s[:strings.LastIndex(s, "-")], 2222+n)
+	})
+	rollbacks := map[string]int{}
+	text = ids.ReplaceAllStringFunc(text, func(s string) string {
+		before, id := s[:len(s)-8], s[len(s)-8:]
+		if rollbacks[id] == 0 {
+			rollbacks[id] = len(rollbacks) + 1
+		}
+		return fmt.Sprintf("%s4d3c2b%02x", before, rollbacks[id])
 	})
 	// Times become others in the same order.
 	all := map[string]time.Time{}

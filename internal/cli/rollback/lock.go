@@ -1,0 +1,385 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollback
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+const (
+	// takeOverAfter is how long ago the last step of a rollback must be before another user may go on with it.
+	takeOverAfter = time.Hour
+	// renewLockAfter is how old the time of the last step may become.
+	renewLockAfter = time.Minute
+)
+
+// Lock says which rollback of a workload or a PVC is unfinished, and all that it is to do. It is written before anything
+// else, so that a rollback that is run again goes on to the same snapshots, and that a second one finds the first.
+type Lock struct {
+	ID string `json:"id"`
+	// User is who runs it, Time when he took the last step, and Step its number.
+	User string      `json:"user,omitempty"`
+	Time metav1.Time `json:"time"`
+	Step int         `json:"step,omitempty"`
+	// Undo is the ID of the rollback that it undoes.
+	Undo   string `json:"undo,omitempty"`
+	Claims []Goal `json:"claims"`
+	// Replicas are those of the workload before the rollback.
+	Replicas int32 `json:"replicas,omitempty"`
+}
+
+// Goal is a PVC, and the snapshot that it goes back to; empty to undo its rollback.
+type Goal struct {
+	Name        string    `json:"name"`
+	Snapshot    string    `json:"snapshot,omitempty"`
+	SnapshotUID types.UID `json:"snapshotUID,omitempty"`
+}
+
+// Names returns the names of the PVCs.
+func (l *Lock) Names() (names []string) {
+	for _, goal := range l.Claims {
+		names = append(names, goal.Name)
+	}
+	return names
+}
+
+// Goal returns what a PVC goes back to.
+func (l *Lock) Goal(name string) Goal {
+	if i := slices.IndexFunc(l.Claims, func(g Goal) bool { return g.Name == name }); i >= 0 {
+		return l.Claims[i]
+	}
+	return Goal{Name: name}
+}
+
+// what says whose rollback it is, and how far it has come.
+func (l *Lock) what() string {
+	kind := "rollback " + l.ID
+	if l.Undo != "" {
+		kind += ", which undoes rollback " + l.Undo + ","
+	}
+	return fmt.Sprintf("%s of %s by %s is unfinished (last step at %s)",
+		kind, strings.Join(l.Names(), ", "), cmp.Or(l.User, "an unknown user"), l.Time.UTC().Format(time.RFC3339))
+}
+
+// An ID is written into names and annotations.
+var idPattern = regexp.MustCompile(`^[0-9a-f]{8}$`)
+
+// valid returns what is wrong with a lock. Whoever may edit a workload or a PVC can write one.
+func (l *Lock) valid() error {
+	if !idPattern.MatchString(l.ID) || l.Undo != "" && !idPattern.MatchString(l.Undo) {
+		return errors.New("it has no valid ID")
+	}
+	if len(l.Claims) == 0 || slices.ContainsFunc(l.Names(), func(name string) bool { return !validName(name) }) {
+		return errors.New("it names no PVC")
+	}
+	return nil
+}
+
+func validName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
+
+// lockOn returns the lock on a workload or a PVC; nil if there is none.
+func lockOn(o client.Object) (*Lock, error) {
+	text, ok := o.GetAnnotations()[v1alpha1.AnnotationRollback]
+	if !ok {
+		return nil, nil
+	}
+	l := &Lock{}
+	if err := errors.Join(json.Unmarshal([]byte(text), l), l.valid()); err != nil {
+		return nil, fmt.Errorf("%s has a malformed annotation %s, which no rollback has written: take it off if none is unfinished: %w",
+			o.GetName(), v1alpha1.AnnotationRollback, err)
+	}
+	return l, nil
+}
+
+func (l *Lock) text() string {
+	text, err := json.Marshal(l)
+	if err != nil {
+		panic(err) // texts, numbers and times
+	}
+	return string(text)
+}
+
+// Underway returns the unfinished rollback of the workload or of one of the PVCs, or nil.
+func (s *State) Underway(names []string) (*Lock, error) {
+	var found []*Lock
+	add := func(l *Lock, err error) error {
+		if l != nil && !slices.ContainsFunc(found, func(other *Lock) bool { return other.ID == l.ID }) {
+			found = append(found, l)
+		}
+		return err
+	}
+	if s.Workload != nil {
+		if err := add(lockOn(s.Workload.Object)); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range names {
+		if p := s.PVCs[name]; p != nil {
+			if err := add(lockOn(p)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, r := range s.unfinished() {
+		if slices.Contains(names, r.Claim.Name) && r.Lock != nil {
+			_ = add(r.Lock, nil)
+		}
+	}
+	undone := map[string]bool{}
+	for _, l := range found {
+		undone[l.Undo] = true
+	}
+	found = slices.DeleteFunc(found, func(l *Lock) bool { return undone[l.ID] || s.ended(l) })
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("%s, and so is another one: %s; finish one of them first, with --pvc %s",
+		found[0].what(), found[1].what(), strings.Join(found[0].Names(), ","))
+}
+
+// ended returns whether a lock is one that came back, as with kubectl rollout undo: all of its PVCs have a finished record, and
+// a later one.
+func (s *State) ended(l *Lock) bool {
+	for _, goal := range l.Claims {
+		records := s.recordsOf(goal.Name)
+		r := records[l.ID]
+		if r == nil || r.Finished == nil || !slices.ContainsFunc(slices.Collect(maps.Values(records)), func(later *Record) bool {
+			return later.Finished == nil || r.Finished.Before(later.Finished)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// begin sets which rollback this run goes on with, or begins.
+func (s *State) begin() error {
+	if s.lock = s.Own; s.Released {
+		return nil
+	}
+	var names []string
+	for _, c := range s.Claims {
+		names = append(names, c.Name)
+	}
+	found, err := s.Underway(names)
+	switch {
+	case err != nil:
+		return err
+	case found == nil && s.Own != nil: // something took it off
+		return nil
+	case found == nil:
+		return s.beginNew()
+	}
+	if err := s.mayGoOn(found, names); err != nil {
+		return err
+	}
+	s.lock = found
+	switch own := s.Own; {
+	case own != nil && own.ID == found.ID, !s.Undo && found.Undo == "":
+		return nil
+	case !s.Undo:
+		return fmt.Errorf("%s: finish it first with --undo", found.what())
+	case found.Undo == "" && s.UndoID != "" && s.UndoID != found.ID, found.Undo != "" && s.UndoID != "" && s.UndoID != found.Undo:
+		return fmt.Errorf("%s: only that one can be undone now", found.what())
+	case found.Undo == "":
+		s.lock = &Lock{ID: s.NewID, Undo: found.ID, Claims: found.Claims, Replicas: found.Replicas}
+	}
+	return nil
+}
+
+// mayGoOn returns why this run may not go on with an unfinished rollback.
+func (s *State) mayGoOn(found *Lock, names []string) error {
+	const hint = "finish it first, or undo it with --undo"
+	for _, name := range names {
+		if !slices.Contains(found.Names(), name) {
+			return fmt.Errorf("%s: %s", found.what(), hint)
+		}
+	}
+	switch own := s.Own; {
+	case own != nil && (found.ID != own.ID || found.User != s.User):
+		return fmt.Errorf("another one goes on instead of this one: %s", found.what())
+	case found.User == s.User, s.TakeOver && s.Now.Sub(found.Time.Time) > takeOverAfter:
+		return nil
+	}
+	return fmt.Errorf("%s: %s, or, once its last step is older than an hour, go on with it by --take-over", found.what(), hint)
+}
+
+// beginNew begins a rollback, or the undo of the latest one. Without anything to do, there is no lock.
+func (s *State) beginNew() error {
+	l := &Lock{ID: s.NewID, Replicas: Replicas(s)}
+	if s.Undo {
+		l.Undo = s.latest()
+	}
+	for _, c := range s.Claims {
+		if c.begins(s, l.Undo) {
+			goal := Goal{Name: c.Name}
+			if c.Target != nil {
+				goal.Snapshot, goal.SnapshotUID = c.Target.Name, c.Target.UID
+			}
+			l.Claims = append(l.Claims, goal)
+		} else {
+			c.done = true
+		}
+	}
+	switch {
+	case s.Undo && len(l.Claims) == 0 && s.UndoID != "":
+		return fmt.Errorf("there is no rollback %s of what the PVCs have now", s.UndoID)
+	case s.Undo && len(l.Claims) == 0:
+		return errors.New("there is no rollback to undo")
+	case len(l.Claims) == 0:
+		return nil
+	}
+	for _, r := range s.unfinished() {
+		if s.Workload != nil && r.Workload == s.Workload.Name() && r.Lock != nil {
+			return fmt.Errorf("%s: %s is scaled to 0 for it: finish it first, with --pvc %s", r.Lock.what(), r.Workload, strings.Join(r.Lock.Names(), ","))
+		}
+	}
+	s.lock = l
+	return nil
+}
+
+// latest returns the ID of the latest rollback of what the PVCs have now, or the one that is named.
+func (s *State) latest() string {
+	var latest *Record
+	for _, c := range s.Claims {
+		for _, r := range c.present(s) {
+			if s.UndoID == r.ID || s.UndoID == "" && r.Undo == "" && (latest == nil || latest.Finished.Before(r.Finished)) {
+				latest = r
+			}
+		}
+	}
+	if latest == nil {
+		return ""
+	}
+	return latest.ID
+}
+
+// begins returns whether there is anything to do for a PVC.
+func (c *Claim) begins(s *State, undo string) bool {
+	present := c.present(s)
+	if s.Undo {
+		i := slices.IndexFunc(present, func(r *Record) bool { return r.ID == undo })
+		if i >= 0 {
+			c.base = present[i]
+		}
+		return i >= 0
+	}
+	if n := len(present); n > 0 && present[n-1].Undo == "" && present[n-1].SnapshotUID == c.Target.UID && !c.Again {
+		c.record = present[n-1]
+		return false
+	}
+	return true
+}
+
+// locked are the objects that carry the lock: the workload or, without one, the PVCs.
+func (s *State) locked() (all []client.Object) {
+	if s.Workload != nil {
+		return []client.Object{s.Workload.Object}
+	}
+	for _, c := range s.Claims {
+		if !c.done && c.pvc != nil && c.pvc.DeletionTimestamp == nil {
+			all = append(all, c.pvc)
+		}
+	}
+	return all
+}
+
+// renewed returns the lock as it is with a step.
+func (s *State) renewed(step int) *Lock {
+	l := *s.lock
+	l.User, l.Time, l.Step = s.User, metav1.Time{Time: s.Now.Truncate(time.Second)}, step
+	return &l
+}
+
+// takeLock is done before step 1.
+func takeLock(s *State, _ *Claim) (*Step, error) {
+	var changes []Change
+	names := ""
+	for _, o := range s.locked() {
+		l, err := lockOn(o)
+		switch {
+		case err != nil:
+			return nil, err
+		case l != nil && l.ID == s.lock.ID:
+			continue
+		}
+		changes = append(changes, annotate(o, map[string]any{v1alpha1.AnnotationRollback: s.renewed(1).text()}))
+		names = s.nameOf(o)
+	}
+	if changes == nil {
+		return nil, nil
+	}
+	if len(changes) > 1 {
+		names = fmt.Sprintf("%d PersistentVolumeClaims", len(changes))
+	}
+	return did(1, changes, "Note on %s that rollback %s is unfinished", names, s.lock.ID), nil
+}
+
+// nameOf names what carries the lock.
+func (s *State) nameOf(o client.Object) string {
+	if s.Workload != nil {
+		return s.Workload.Name()
+	}
+	return "PersistentVolumeClaim " + o.GetName()
+}
+
+// renewals are the changes that renew the time of the last step. They go first: if another run has taken the lock
+// meanwhile, they fail, and so nothing else is done.
+func (s *State) renewals(step *Step) (changes []Change) {
+	if step.Releases || s.lock == nil {
+		return nil
+	}
+	old := func(l *Lock) bool {
+		return l != nil && l.ID == s.lock.ID &&
+			(l.Step != step.Number || l.User != s.User || s.Now.Sub(l.Time.Time) >= renewLockAfter || l.Time.After(s.Now))
+	}
+	for _, o := range s.locked() {
+		changed := slices.ContainsFunc(step.Changes, func(c Change) bool { return c.Object != nil && c.Object.GetUID() == o.GetUID() })
+		if l, _ := lockOn(o); old(l) && !changed {
+			changes = append(changes, annotate(o, map[string]any{v1alpha1.AnnotationRollback: s.renewed(step.Number).text()}))
+		}
+	}
+	for _, c := range s.Claims { // while the PVC does not exist
+		if s.Workload == nil && c.pvc == nil && c.record != nil && old(c.record.Lock) {
+			r := *c.record
+			r.Lock = s.renewed(step.Number)
+			changes = append(changes, setRecord(r.on, &r))
+		}
+	}
+	return changes
+}
+
+// releaseLock is done after everything else.
+func releaseLock(s *State, _ *Claim) (*Step, error) {
+	var changes []Change
+	for _, o := range s.locked() {
+		if l, _ := lockOn(o); l != nil && l.ID == s.lock.ID {
+			changes = append(changes, annotate(o, map[string]any{v1alpha1.AnnotationRollback: nil}))
+		}
+	}
+	if changes == nil {
+		return nil, nil
+	}
+	step := did(10, changes, "Rollback %s is finished", s.lock.ID)
+	step.Releases = true
+	return step, nil
+}
