@@ -17,13 +17,10 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,8 +40,7 @@ type verification struct {
 	parallel    int
 	allowRetain bool
 
-	mu      sync.Mutex // output, and results
-	results []verify.Result
+	mu sync.Mutex // of output
 }
 
 func newVerifyCommand(f *Factory) *cobra.Command {
@@ -58,12 +54,14 @@ func newVerifyCommand(f *Factory) *cobra.Command {
 the data. The Job owns the volume: Kubernetes deletes both after the timeout, even if this command is gone.
 
 The command finds the data in ` + verify.DataPath + ` (a block volume: a device), and the names in the variables SNAPSHOT and PVC. Without a
-command, there must be data, and every byte of every file must be readable. It runs as the user of the pod that mounts the PVC now,
-on the nodes that this one may run on, and without any permission in the cluster.
+command, there must be data, and all data of every regular file must be readable. It runs as the user of the pod that mounts the PVC
+now, on the nodes that this one may run on, and without any permission in the cluster. Without such a pod, the namespace's own
+rules choose the user, unless --run-as-user and --fs-group do.
 
 If it ends with 0, the snapshot gets the annotation ` + v1alpha1.AnnotationVerifiedAt + `, else
-` + v1alpha1.AnnotationVerifyFailed + ` with its last line. retention.minVerified keeps verified snapshots. Anything
-else, such as a quota, an image that is missing, or the timeout, says nothing about the data, and no annotation is written.
+` + v1alpha1.AnnotationVerifyFailed + ` with its last line. retention.minVerified keeps verified snapshots. A snapshot
+that the storage refuses to restore until the timeout has failed, too. Anything else, such as a quota, an image that is missing, or
+the timeout, says nothing about the data, and no annotation is written.
 ` + fmt.Sprintf("\nThe exit code is %d if a snapshot failed, and %d if it is unknown whether all are good.", ExitFound, ExitTimeout),
 		Example: `  # The newest snapshot of a PVC
   kubectl snapsched verify --pvc pgdata --image example.com/snapshotschedule:v0.1.0
@@ -99,10 +97,10 @@ else, such as a quota, an image that is missing, or the timeout, says nothing ab
 	cmd.Flags().StringVar(&choice.time, "as-of", "", "Verify snapshots of this time or earlier: "+asOfForms+".")
 	cmd.Flags().StringVar(&r.options.Image, "image", "", "Image of the command. Without a command, one that contains "+
 		verify.DefaultCommand[0]+", such as the operator's.")
-	cmd.Flags().DurationVar(&r.options.Timeout, "timeout", time.Hour, "How long a drill may take, its start included.")
+	cmd.Flags().DurationVar(&r.options.Timeout, "drill-timeout", time.Hour, "How long a drill may take, its start included.")
 	cmd.Flags().IntVar(&r.parallel, "parallel", 1, "How many drills run at once.")
-	cmd.Flags().Int64Var(&r.user, "run-as-user", 0, "User ID of the command.")
-	cmd.Flags().Int64Var(&r.group, "fs-group", 0, "Group ID of the command and of the volume.")
+	cmd.Flags().Int64Var(&r.user, "run-as-user", 0, "User ID of the command, instead of that of the pod that mounts the PVC.")
+	cmd.Flags().Int64Var(&r.group, "fs-group", 0, "Group ID of the command and of the volume, instead of that of the pod that mounts the PVC.")
 	cmd.Flags().StringVar(&choice.options.StorageClass, "storage-class", "", "Storage class of the volume, instead of the source PVC's.")
 	cmd.Flags().BoolVar(&r.allowRetain, "allow-retain", false,
 		"Use a storage class with reclaimPolicy Retain, or one that may not be read: somebody has to delete the volumes.")
@@ -122,7 +120,7 @@ func (r *verification) run(ctx context.Context) error {
 	case r.choice.output.Structured() && r.choice.dryRun == dryRunNone:
 		return errors.New("-o is for --dry-run=client")
 	case r.options.Timeout < time.Second, r.parallel < 1:
-		return errors.New("--timeout is at least 1s, and --parallel at least 1")
+		return errors.New("--drill-timeout is at least 1s, and --parallel at least 1")
 	}
 	if err := r.choice.checkFlags(); err != nil {
 		return err
@@ -139,33 +137,37 @@ func (r *verification) run(ctx context.Context) error {
 	if err := r.list(ctx, pods, client.InNamespace(r.namespace)); err != nil {
 		return err
 	}
-	jobs := make([]*batchv1.Job, len(all))
+	drills := make([]*drill, len(all))
 	for i, p := range all {
-		if err := r.checkReclaim(ctx, *p.Claim.Spec.StorageClassName); err != nil {
+		provisioner, err := r.checkReclaim(ctx, *p.Claim.Spec.StorageClassName)
+		if err != nil {
 			return err
 		}
-		jobs[i] = verify.Job(p.snapshot, p.Claim, userOf(pods.Items, p.snapshot), r.options)
+		drills[i] = &drill{verification: r, snapshot: p.snapshot, volume: verify.Volume{Provisioner: provisioner}}
+		drills[i].job = verify.Job(p.snapshot, p.Claim, userOf(pods.Items, p.snapshot), r.options)
 	}
 	if r.choice.dryRun == dryRunClient {
-		return r.printJobs(jobs)
+		return r.printJobs(drills)
 	}
 	var group errgroup.Group
 	group.SetLimit(r.parallel)
-	for i := range all {
+	for _, d := range drills {
 		group.Go(func() error {
-			result, reason := r.drill(ctx, all[i].snapshot, jobs[i])
-			r.tell(r.Out, all[i].snapshot, words[result], reason)
-			r.mu.Lock()
-			r.results = append(r.results, result)
-			r.mu.Unlock()
+			if d.run(ctx); !d.FailedIfOthers {
+				r.tell(r.Out, d.snapshot, words[d.Result], d.Reason)
+			}
 			return nil
 		})
 	}
 	_ = group.Wait()
+	r.settle(ctx, drills)
+	result := func(is verify.Result) bool {
+		return slices.ContainsFunc(drills, func(d *drill) bool { return d.Result == is })
+	}
 	switch {
-	case slices.Contains(r.results, verify.Failed):
+	case result(verify.Failed):
 		return ErrFound
-	case slices.Contains(r.results, verify.Inconclusive):
+	case result(verify.Inconclusive):
 		return fmt.Errorf("%w: nothing was learned about some snapshots", errInconclusive)
 	}
 	return nil
@@ -189,37 +191,37 @@ func (r *verification) tell(w io.Writer, v *snapshotv1.VolumeSnapshot, what, rea
 // maxReason bounds the reason of a failed drill in bytes, in the output and in the annotation.
 const maxReason = 200
 
-func (r *verification) printJobs(jobs []*batchv1.Job) error {
+func (r *verification) printJobs(drills []*drill) error {
 	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
-	for _, job := range jobs {
-		list.Items = append(list.Items, runtime.RawExtension{Object: job})
+	for _, d := range drills {
+		list.Items = append(list.Items, runtime.RawExtension{Object: d.job})
 	}
 	if !r.choice.output.Structured() {
 		r.choice.output.Format = YAML
 	}
-	if len(jobs) == 1 {
-		return r.choice.output.PrintStructured(r.Out, jobs[0])
+	if len(drills) == 1 {
+		return r.choice.output.PrintStructured(r.Out, drills[0].job)
 	}
 	return r.choice.output.PrintStructured(r.Out, list)
 }
 
-// checkReclaim refuses a class whose volumes stay when their PVC is deleted.
-func (r *verification) checkReclaim(ctx context.Context, name string) error {
-	if r.allowRetain {
-		return nil
-	}
+// checkReclaim refuses a class whose volumes stay when their PVC is deleted, and returns its provisioner; empty if it is
+// unknown.
+func (r *verification) checkReclaim(ctx context.Context, name string) (provisioner string, err error) {
 	class, _, err := read(ctx, r.client, name, &storagev1.StorageClass{})
 	switch {
 	case err != nil:
-		return err
+		return "", err
+	case class == nil && r.allowRetain:
+		return "", nil
 	case class == nil:
-		return fmt.Errorf("StorageClass %s does not exist or may not be read, so volumes of drills might stay: "+
+		return "", fmt.Errorf("StorageClass %s does not exist or may not be read, so volumes of drills might stay: "+
 			"get permission to get it, or use --allow-retain", name)
-	case ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete) == corev1.PersistentVolumeReclaimRetain:
-		return fmt.Errorf("StorageClass %s has reclaimPolicy Retain, so the volumes of drills would stay: "+
+	case !r.allowRetain && ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete) == corev1.PersistentVolumeReclaimRetain:
+		return "", fmt.Errorf("StorageClass %s has reclaimPolicy Retain, so the volumes of drills would stay: "+
 			"name another one with --storage-class, or use --allow-retain and delete them", name)
 	}
-	return nil
+	return class.Provisioner, nil
 }
 
 // userOf returns the pod that mounts the source PVC of a snapshot now; nil if there is none.
@@ -235,78 +237,6 @@ func userOf(pods []corev1.Pod, v *snapshotv1.VolumeSnapshot) *corev1.Pod {
 		}
 	}
 	return nil
-}
-
-// drillPoll is how often a drill's Job and pods are read.
-const drillPoll = 2 * time.Second
-
-// drill runs a Job until it says something about a snapshot, and writes that down.
-func (r *verification) drill(ctx context.Context, v *snapshotv1.VolumeSnapshot, job *batchv1.Job) (result verify.Result, reason string) {
-	if err := r.client.Create(ctx, job, fieldOwner); err != nil {
-		return verify.Inconclusive, err.Error()
-	}
-	waits := ""
-	// The Job ends itself at its deadline: until then, and a little longer, its outcome can be read.
-	bounded, cancel := context.WithTimeout(ctx, r.options.Timeout+time.Minute)
-	defer cancel()
-	err := wait.PollUntilContextCancel(bounded, drillPoll, true, func(ctx context.Context) (bool, error) {
-		var err error
-		if result, reason, err = r.outcome(ctx, job); err != nil || result != verify.Running {
-			return result != verify.Running, err
-		}
-		if reason != waits && reason != "" {
-			r.tell(r.ErrOut, v, "waits", reason)
-		}
-		waits = reason
-		return false, nil
-	})
-	if err != nil {
-		result, reason = verify.Inconclusive, err.Error()
-	}
-	if result == verify.Verified || result == verify.Failed {
-		if err := r.record(ctx, v, result, reason); err != nil {
-			result, reason = verify.Inconclusive, err.Error()
-		}
-	}
-	if result == verify.Failed {
-		return result, reason // its log can be read for a while
-	}
-	// Else, or if this fails, the Job and its volume go after the deadline. The context may have ended by a signal.
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drillPoll)
-	defer cancel()
-	_ = r.client.Delete(last, job, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &job.UID})
-	return result, reason
-}
-
-func (r *verification) outcome(ctx context.Context, job *batchv1.Job) (verify.Result, string, error) {
-	now := &batchv1.Job{}
-	err := r.client.Get(ctx, client.ObjectKeyFromObject(job), now)
-	if apierrors.IsNotFound(err) || err == nil && now.UID != job.UID {
-		now, err = nil, nil
-	}
-	if err != nil {
-		return verify.Running, "", err
-	}
-	pods := &corev1.PodList{}
-	err = r.client.List(ctx, pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(job.UID)})
-	if err != nil {
-		return verify.Running, "", err
-	}
-	result, reason := verify.Outcome(now, pods.Items, len(r.options.Command) == 0)
-	return result, reason, nil
-}
-
-// record writes the result into the snapshot that was drilled, and no other one of its name.
-func (r *verification) record(ctx context.Context, v *snapshotv1.VolumeSnapshot, result verify.Result, reason string) error {
-	now, err := r.serverTime(ctx)
-	if err != nil {
-		return fmt.Errorf("read the API server's clock: %w", err)
-	}
-	annotation := map[string]any{v1alpha1.AnnotationVerifiedAt: timestamp(now)}
-	if result == verify.Failed {
-		annotation = map[string]any{v1alpha1.AnnotationVerifyFailed: timestamp(now) + " " + report.Text(reason, maxReason)}
-	}
-	return r.patch(ctx, v.DeepCopy(), metadata(map[string]any{"uid": v.UID, "annotations": annotation}))
 }
 
 // newReadDataCommand is the default command of a drill. It runs in the drill's pod.

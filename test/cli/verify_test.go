@@ -49,15 +49,21 @@ var _ = Describe("verify", func() {
 		Expect(api.List(ctx, all, client.InNamespace(env.namespace))).To(Succeed())
 		return all.Items
 	}
+	// podOf is the pod that the Job controller makes.
+	podOf := func(job *batchv1.Job) *corev1.Pod {
+		template := job.Spec.Template.DeepCopy()
+		pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+		pod.Namespace, pod.Name = env.namespace, job.Name
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+		return pod
+	}
 	// drill runs the plugin, and ends the pod of its Job in a way.
 	drill := func(end corev1.ContainerStateTerminated, more ...string) result {
 		GinkgoHelper()
 		ended := env.start(args(more...)...)
 		Eventually(jobs).Should(HaveLen(1))
 		job := jobs()[0]
-		template := job.Spec.Template
-		template.Spec.SecurityContext.FSGroupChangePolicy = nil
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: job.Name, Labels: template.Labels}, Spec: template.Spec}
+		pod := podOf(&job)
 		Expect(api.Create(ctx, pod)).To(Succeed())
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "verify", State: corev1.ContainerState{Terminated: &end}}}
 		Expect(api.Status().Update(ctx, pod)).To(Succeed())
@@ -99,6 +105,25 @@ var _ = Describe("verify", func() {
 		Expect(get(snapshot).Annotations).NotTo(Or(HaveKey(v1alpha1.AnnotationVerifiedAt), HaveKey(v1alpha1.AnnotationVerifyFailed)))
 	})
 
+	It("believes no pod but the one that its Job's controller made", func() {
+		ended := env.start(args()...)
+		Eventually(jobs).Should(HaveLen(1))
+		job := jobs()[0]
+		forged := podOf(&job)
+		forged.OwnerReferences = nil
+		forged.Spec.Containers[0].Command = []string{"true"}
+		Expect(api.Create(ctx, forged)).To(Succeed())
+		forged.Status.ContainerStatuses = []corev1.ContainerStatus{
+			{Name: "verify", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}}},
+		}
+		Expect(api.Status().Update(ctx, forged)).To(Succeed())
+		Consistently(func() any { return get(snapshot).Annotations }, "5s").ShouldNot(HaveKey(v1alpha1.AnnotationVerifiedAt))
+		Expect(api.Delete(ctx, &job)).To(Succeed())
+		r := await(ended)
+		Expect(r.code).To(Equal(3))
+		Expect(r.out).To(ContainSubstring("inconclusive: its Job was deleted"))
+	})
+
 	It("says nothing about one whose Job the API server refuses", func() {
 		r := env.run(args("--run-as-user=-1")...)
 		Expect(r.code).To(Equal(3), r.errOut)
@@ -113,7 +138,7 @@ var _ = Describe("verify", func() {
 		again.UID = "another"
 		put(time.Time{}, again)
 		job := jobs()[0]
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: job.Name, Labels: job.Spec.Template.Labels}, Spec: job.Spec.Template.Spec}
+		pod := podOf(&job)
 		Expect(api.Create(ctx, pod)).To(Succeed())
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{
 			{Name: "verify", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}}},

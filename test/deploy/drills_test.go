@@ -148,7 +148,7 @@ var _ = Describe("drills with data", Ordered, func() {
 
 	DescribeTable("leave no volume when their plugin is killed", func(ctx context.Context, command func() []string, end batchv1.JobConditionType) {
 		Eventually(claims).WithContext(ctx).Should(BeEmpty(), "those of earlier specs")
-		cmd, wait := s.start(ctx, append([]string{"verify", snapshot.Name, "--timeout=20s", "--image"}, command()...)...)
+		cmd, wait := s.start(ctx, append([]string{"verify", snapshot.Name, "--drill-timeout=20s", "--image"}, command()...)...)
 		Eventually(claims).WithContext(ctx).WithPolling(20 * time.Millisecond).Should(HaveLen(1))
 		Expect(cmd.Process.Kill()).To(Succeed())
 		code, _ := wait()
@@ -178,7 +178,7 @@ var _ = Describe("drills with data", Ordered, func() {
 			Eventually(fresh(q)).WithContext(ctx).Should(HaveField("Status.Hard", Not(BeEmpty())))
 		}
 		before := get(ctx, snapshot).Annotations
-		code, output := verify(ctx, image, "--timeout=5s")
+		code, output := verify(ctx, image, "--drill-timeout=5s")
 		Expect(code).To(Equal(3), output)
 		Expect(output).To(ContainSubstring("inconclusive: DeadlineExceeded"))
 		Expect(get(ctx, snapshot).Annotations).To(Equal(before))

@@ -15,8 +15,11 @@ import (
 // ErrDenied means that data may not be read by this user, which says nothing about it.
 var ErrDenied = errors.New("permission denied: run the drill as the user of the data, with --run-as-user and --fs-group")
 
-// ReadData reads every byte of every file under a path, or of a device, and returns how many there are.
-// What cannot be read is an error, and so is nothing at all.
+// ReadData reads the data of every regular file under a path, or of the device that the path is, and returns how
+// many bytes they have. What cannot be read is an error, and so is nothing at all.
+//
+// Holes are skipped, and device nodes and pipes below the path are not opened: any user of the application can make
+// them, and reading them does not end.
 func ReadData(path string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -24,7 +27,8 @@ func ReadData(path string) (files int, bytes int64, err error) {
 			return err
 		case entry.IsDir() && name == filepath.Join(path, "lost+found"):
 			return fs.SkipDir // the file system's own, which only root may read
-		case entry.IsDir(), entry.Type()&(fs.ModeSymlink|fs.ModeNamedPipe|fs.ModeSocket) != 0:
+		case name == path && entry.Type()&fs.ModeDevice != 0:
+		case !entry.Type().IsRegular():
 			return nil
 		}
 		n, err := read(name)
@@ -42,12 +46,34 @@ func ReadData(path string) (files int, bytes int64, err error) {
 	return files, bytes, nil
 }
 
-func read(name string) (n int64, err error) {
+// read returns the size of a file or device, holes included, once all its data was read.
+func read(name string) (size int64, err error) {
 	f, err := os.Open(name) //nolint:gosec // a file of the snapshot
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	n, err = io.Copy(io.Discard, f)
-	return n, err
+	for {
+		start, end, err := nextData(f, size)
+		switch {
+		case errors.Is(err, errNoData): // a hole up to the end
+			return f.Seek(0, io.SeekEnd)
+		case err != nil: // not a file system that knows its holes
+			if _, err := f.Seek(size, io.SeekStart); err != nil {
+				return size, err
+			}
+			n, err := io.Copy(io.Discard, f)
+			return size + n, err
+		}
+		if _, err := f.Seek(start, io.SeekStart); err != nil {
+			return size, err
+		}
+		n, err := io.CopyN(io.Discard, f, end-start)
+		if size = start + n; err != nil {
+			return size, fmt.Errorf("read %s at %d: %w", name, size, err)
+		}
+	}
 }
+
+// errNoData means that a file has no data from an offset on.
+var errNoData = errors.New("no data")

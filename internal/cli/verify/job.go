@@ -6,7 +6,11 @@
 //
 //	job.go      the Job of a drill, with a volume that exists as long as its pod
 //	outcome.go  what a Job and its pods say about the snapshot
+//	pod.go      which pods are the Job's, and what it says
+//	volume.go   what a volume that never came says about the snapshot
 //	data.go     the default command of a drill: whether all data can be read
+//	data_linux.go where the holes of a file are
+//	data_other.go the same where drills do not run
 package verify
 
 import (
@@ -32,7 +36,7 @@ const (
 	LabelDrill = v1alpha1.GroupName + "/drill"
 	// container and volume are names in the pod.
 	container, volume = "verify", "snapshot"
-	// nobody is the user and group of a drill that knows no other one.
+	// nobody is the user and group of a drill where the pod that uses the source PVC names none, or root.
 	nobody = 65532
 	// keptFor is for how long an ended Job can be read, in seconds. Its volume is deleted with it.
 	keptFor = 300
@@ -45,7 +49,8 @@ type Options struct {
 	Command []string
 	// Timeout ends the Job, whether or not it runs, and with it the pod and its volume.
 	Timeout time.Duration
-	// RunAsUser and FSGroup are those of the pod that uses the source PVC if they are nil.
+	// RunAsUser and FSGroup are those of the pod that uses the source PVC if they are nil. Without such a pod, the rules
+	// of the namespace choose.
 	RunAsUser, FSGroup *int64
 }
 
@@ -66,9 +71,10 @@ func Job(v *snapshotv1.VolumeSnapshot, claim *corev1.PersistentVolumeClaim, user
 		command = DefaultCommand
 	}
 	c := corev1.Container{
-		Name: container, Image: o.Image, Command: command,
+		Name: container, Image: o.Image, Command: literal(command...),
 		Env: []corev1.EnvVar{
-			{Name: "SNAPSHOT", Value: v.Name}, {Name: "PVC", Value: ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")},
+			{Name: "SNAPSHOT", Value: v.Name},
+			{Name: "PVC", Value: literal(ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, ""))[0]},
 		},
 		// The last line of the log, which needs no right to read logs.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
@@ -109,11 +115,21 @@ func Job(v *snapshotv1.VolumeSnapshot, claim *corev1.PersistentVolumeClaim, user
 	}
 }
 
+// literal returns texts that kubelet gives to a container as they are: it expands $(VAR), and $$ to $.
+func literal(texts ...string) []string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = strings.ReplaceAll(text, "$", "$$")
+	}
+	return all
+}
+
 // asUser gives a pod the user of the data, and the nodes that can reach it. The standard for
 // restricted pods forbids root.
 func asUser(pod *corev1.PodSpec, user *corev1.Pod, o Options) {
-	uid, group := ptr.To[int64](nobody), ptr.To[int64](nobody)
+	var uid, group *int64
 	if user != nil {
+		uid, group = ptr.To[int64](nobody), ptr.To[int64](nobody)
 		pod.NodeSelector, pod.Tolerations = user.Spec.NodeSelector, slices.Clone(user.Spec.Tolerations)
 		if s := user.Spec.SecurityContext; s != nil {
 			uid, group = cmpUser(s.RunAsUser, uid), cmpUser(s.FSGroup, group)

@@ -4,73 +4,22 @@
 package verify
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
-func TestOutcome(t *testing.T) {
-	ended := func(code int32, reason, message string) corev1.Pod {
-		return corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message},
-		}}}}}
-	}
-	waiting := corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
-		Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"},
-	}}}}}
-	unschedulable := corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
-		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available"},
-	}}}
-	evicted := ended(1, "Error", "")
-	evicted.Status.Reason = "Evicted"
-	deleted := ended(1, "Error", "")
-	deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	failed := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{
-		{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "DeadlineExceeded", Message: "Job was active longer than specified deadline"},
-	}}}
-	running := &batchv1.Job{}
-	for name, tc := range map[string]struct {
-		job    *batchv1.Job
-		pods   []corev1.Pod
-		own    bool // a command of the user's own
-		want   Result
-		reason string
-	}{
-		"no pod yet":                      {running, nil, false, Running, "no pod yet"},
-		"no node":                         {running, []corev1.Pod{unschedulable}, false, Running, "0/3 nodes"},
-		"no image":                        {running, []corev1.Pod{waiting}, false, Running, "ImagePullBackOff no such image"},
-		"no image until the deadline":     {failed, []corev1.Pod{waiting}, false, Inconclusive, "DeadlineExceeded"},
-		"refused by a quota":              {failed, nil, false, Inconclusive, "DeadlineExceeded"},
-		"read":                            {running, []corev1.Pod{ended(0, "Completed", "")}, false, Verified, ""},
-		"read, and the Job is gone":       {nil, []corev1.Pod{ended(0, "Completed", "")}, false, Verified, ""},
-		"damaged":                         {running, []corev1.Pod{ended(1, "Error", "a\nread /snapshot/x: input/output error\n")}, false, Failed, "exit code 1: read /snapshot/x"},
-		"not allowed to read":             {failed, []corev1.Pod{ended(3, "Error", "permission denied")}, false, Inconclusive, "permission denied"},
-		"the same code of a user's":       {running, []corev1.Pod{ended(3, "Error", "bad page")}, true, Failed, "bad page"},
-		"out of memory":                   {failed, []corev1.Pod{ended(137, "OOMKilled", "")}, true, Inconclusive, "OOMKilled"},
-		"killed at the deadline":          {failed, []corev1.Pod{ended(143, "Error", "")}, true, Inconclusive, "exit code 143"},
-		"a command that does not exist":   {failed, []corev1.Pod{ended(128, "StartError", "no such file")}, true, Inconclusive, "StartError"},
-		"evicted":                         {failed, []corev1.Pod{evicted}, true, Inconclusive, "Evicted"},
-		"deleted by somebody":             {failed, []corev1.Pod{deleted}, true, Inconclusive, "it was ended"},
-		"the Job was deleted by somebody": {nil, nil, false, Inconclusive, "deleted"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, reason := Outcome(tc.job, tc.pods, !tc.own)
-			if got != tc.want || !strings.Contains(reason, tc.reason) {
-				t.Errorf("got %d, %q, want %d, %q", got, reason, tc.want, tc.reason)
-			}
-		})
-	}
-}
-
+// Contract: VER-8.
 func TestJobIsRestrictedAndRunsAsTheUserOfTheData(t *testing.T) {
 	v := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: strings.Repeat("data.", 40), UID: "v"}}
 	claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}}}
@@ -82,18 +31,20 @@ func TestJobIsRestrictedAndRunsAsTheUserOfTheData(t *testing.T) {
 	for name, tc := range map[string]struct {
 		user       *corev1.Pod
 		o          Options
-		uid, group int64
+		uid, group *int64
 	}{
-		"of no pod":          {nil, Options{}, 65532, 65532},
-		"of a pod":           {user, Options{}, 999, 70},
-		"that somebody says": {user, Options{RunAsUser: ptr.To[int64](5), FSGroup: ptr.To[int64](6)}, 5, 6},
+		"of no pod, which the namespace's rules choose": {nil, Options{}, nil, nil},
+		"of a pod":                          {user, Options{}, ptr.To[int64](999), ptr.To[int64](70)},
+		"of a pod that runs as root":        {&corev1.Pod{Spec: corev1.PodSpec{NodeSelector: user.Spec.NodeSelector}}, Options{}, ptr.To[int64](65532), ptr.To[int64](65532)},
+		"that somebody says":                {user, Options{RunAsUser: ptr.To[int64](5), FSGroup: ptr.To[int64](6)}, ptr.To[int64](5), ptr.To[int64](6)},
+		"that somebody says, without a pod": {nil, Options{RunAsUser: ptr.To[int64](5)}, ptr.To[int64](5), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.o.Timeout = time.Hour
 			job := Job(v, claim, tc.user, tc.o)
 			pod := job.Spec.Template.Spec
-			if s := pod.SecurityContext; *s.RunAsUser != tc.uid || *s.FSGroup != tc.group || !*s.RunAsNonRoot {
-				t.Errorf("security context %+v, want user %d and group %d", s, tc.uid, tc.group)
+			if s := pod.SecurityContext; !ptr.Equal(s.RunAsUser, tc.uid) || !ptr.Equal(s.FSGroup, tc.group) || !*s.RunAsNonRoot {
+				t.Errorf("security context %+v, want user %v and group %v", s, tc.uid, tc.group)
 			}
 			if (tc.user != nil) != (pod.NodeSelector["disk"] == "fast") {
 				t.Errorf("node selector %v", pod.NodeSelector)
@@ -107,6 +58,32 @@ func TestJobIsRestrictedAndRunsAsTheUserOfTheData(t *testing.T) {
 	if c := Job(v, claim, nil, Options{}).Spec.Template.Spec.Containers[0]; len(c.VolumeDevices) != 1 || len(c.VolumeMounts) != 0 {
 		t.Errorf("of a block volume: %+v", c)
 	}
+}
+
+// kubelet expands $(VAR) and $$ in commands and in the values of variables.
+//
+// Contract: VER-8.
+func TestCommandReachesTheContainerUnchanged(t *testing.T) {
+	v := &snapshotv1.VolumeSnapshot{Spec: snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{
+		PersistentVolumeClaimName: ptr.To("$(SNAPSHOT)"),
+	}}}
+	command := []string{"bash", "-c", "echo $$ $(PVC) $PVC $$(date) 100$"}
+	c := Job(v, &corev1.PersistentVolumeClaim{}, nil, Options{Command: command}).Spec.Template.Spec.Containers[0]
+	for i, text := range c.Command {
+		if got := expand(text); got != command[i] {
+			t.Errorf("got %q, want %q", got, command[i])
+		}
+	}
+	if got := expand(c.Env[1].Value); got != "$(SNAPSHOT)" {
+		t.Errorf("PVC=%q", got)
+	}
+}
+
+// expand does what kubelet does.
+func expand(text string) string {
+	return regexp.MustCompile(`\$\$|\$\((\w+)\)`).ReplaceAllStringFunc(text, func(match string) string {
+		return cmp.Or(map[string]string{"$$": "$", "$(PVC)": "data", "$(SNAPSHOT)": "data-1"}[match], match)
+	})
 }
 
 func TestReadData(t *testing.T) {

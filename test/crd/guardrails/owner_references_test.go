@@ -30,6 +30,8 @@ const (
 	manyOwners = 500
 	// editor may do everything with schedules but delete them.
 	editor = "edith"
+	// gitops is a ServiceAccount that may do everything, as those of GitOps tools may.
+	gitops = "system:serviceaccount:argocd:argocd-application-controller"
 	// operator has the shipped permissions.
 	operator = "system:serviceaccount:snapshotschedule-system:snapshotschedule-controller-manager"
 	// tenantAccount is a ServiceAccount with the permissions of editor.
@@ -90,7 +92,9 @@ func ownings() map[string]owning {
 		"a controllerRef to a ClusterSnapshotSchedule, of another ServiceAccount": {
 			user: tenantAccount, after: owners(fleet), want: refused},
 		"a controllerRef to a ClusterSnapshotSchedule, of a cluster administrator": {after: owners(fleet), want: refused},
-		"a controllerRef to another kind, of the operator":                         {user: operator, after: owners(other), want: refused},
+		"a controllerRef to a ClusterSnapshotSchedule, of a ServiceAccount with all permissions": {
+			user: gitops, after: owners(fleet), want: refused},
+		"a controllerRef to another kind, of the operator": {user: operator, after: owners(other), want: refused},
 		"any other reference, of the operator": {
 			user: operator, after: owners(fleet, reference("absent")), want: refused},
 		"a reference to a ClusterSnapshotSchedule that is no controllerRef, of the operator": {
@@ -236,9 +240,19 @@ func ownerReferences() {
 		expectOwned(refused, err, s.Name)
 	})
 
+	DescribeTable("or labels that tie it to its ClusterSnapshotSchedule are taken off a child", taking.expect, func() (all []TableEntry) {
+		for name, o := range takings() {
+			all = append(all, Entry(name, o))
+		}
+		return all
+	}())
+
 	It("are described by the table in docs/operations.md", func() {
 		tested := map[string][]string{}
 		for name, o := range ownings() {
+			tested[name] = []string{o.want}
+		}
+		for name, o := range takings() {
 			tested[name] = []string{o.want}
 		}
 		Expect(documented(`(?m)^\| ([^|]+) \| (allowed|refused) \|$`)).To(Equal(tested))

@@ -57,7 +57,7 @@ var _ = BeforeSuite(func() {
 		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
 	}}
 	config = suite.Start(&envtest.Environment{
-		CRDDirectoryPaths: []string{filepath.Join(root, "config", "crd", "bases")},
+		CRDDirectoryPaths: append(suite.Must(repo.SnapshotCRDFiles()), filepath.Join(root, "config", "crd", "bases")),
 		CRDs:              []*apiextensionsv1.CustomResourceDefinition{other},
 	})
 	api = as(jane)

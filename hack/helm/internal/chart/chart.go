@@ -146,6 +146,8 @@ func convert(o *unstructured.Unstructured) (path, text string, err error) {
 		err = t.editDeployment()
 	case o.GetKind() == "CustomResourceDefinition":
 		t.keepCRD()
+	case o.GetKind() == "ValidatingAdmissionPolicy":
+		t.replaceOperator()
 	case o.GetKind() == "ServiceMonitor":
 		t.editMonitor()
 	case o.GetKind() == "PrometheusRule":

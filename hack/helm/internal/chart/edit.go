@@ -110,6 +110,14 @@ func (t *template) replaceNames() {
 	})
 }
 
+// replaceOperator makes the name of the manager's ServiceAccount in the expressions of guardrails depend on the release.
+func (t *template) replaceOperator() {
+	replaceStrings(t.object, func(value string) string {
+		return strings.NewReplacer("'"+namespace+"'", "'"+t.inline(releaseNamespace)+"'",
+			"'"+prefix+"controller-manager'", "'"+t.inline(`{{ include "snapshotschedule.serviceAccountName" $ }}`)+"'").Replace(value)
+	})
+}
+
 // docs is where the runbook_url of the alerts in config/prometheus point to.
 const docs = "https://mapcontroller.dev/snapshotschedule/docs"
 
