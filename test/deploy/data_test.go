@@ -6,6 +6,7 @@ package deploy
 import (
 	"bytes"
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,33 @@ func newSite(ctx context.Context, namespace string) *site {
 	}})).To(Succeed())
 	eventuallyAvailable(ctx)
 	return s
+}
+
+// opsNamespace creates the namespace in which the Jobs of the samples run, with the guardrails that bound them.
+func opsNamespace(ctx context.Context) string {
+	GinkgoHelper()
+	const name = "snapshot-ops"
+	kubectl(ctx, "apply", "-k", filepath.Join("config", "guardrails"))
+	DeferCleanup(func(ctx context.Context) {
+		kubectl(ctx, "delete", "namespace", name, "--timeout=1m")
+		kubectl(ctx, "delete", "-k", filepath.Join("config", "guardrails"))
+	})
+	Expect(cluster.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}})).To(Succeed())
+	return name
+}
+
+// adaptedSample is a folder of config/samples for an application's namespace, with texts of its files replaced, as its comments say.
+func adaptedSample(ctx context.Context, folder, namespace string, replacements ...string) []byte {
+	GinkgoHelper()
+	sample := filepath.Join(GinkgoT().TempDir(), folder)
+	Expect(os.CopyFS(sample, os.DirFS(filepath.Join(root, "config", "samples", folder)))).To(Succeed())
+	replacer := strings.NewReplacer(append(replacements, "my-app", namespace)...)
+	for _, path := range suite.Must(filepath.Glob(filepath.Join(sample, "*.yaml"))) {
+		Expect(os.WriteFile(path, []byte(replacer.Replace(string(suite.Must(os.ReadFile(path))))), 0o600)).To(Succeed())
+	}
+	return overlay(ctx, "", firstTag, sample)
 }
 
 // start starts the plugin, whose output is returned when it has ended.

@@ -72,20 +72,15 @@ var _ = Describe("drills with data", Ordered, func() {
 
 	It("are run by the sample CronJob with its Role, as the user of the data", func(ctx context.Context) {
 		By("adapting the sample as its comments say")
-		sample := filepath.Join(GinkgoT().TempDir(), "verify")
-		Expect(os.CopyFS(sample, os.DirFS(filepath.Join(root, "config", "samples", "verify")))).To(Succeed())
-		cronjob := filepath.Join(sample, "cronjob.yaml")
-		text := strings.NewReplacer("--schedule=my-app", "--schedule="+schedule.Name, "--image=controller:latest", "--image="+image).
-			Replace(string(suite.Must(os.ReadFile(cronjob))))
-		Expect(os.WriteFile(cronjob, []byte(text), 0o600)).To(Succeed())
-		manifests := overlay(ctx, s.namespace, firstTag, sample)
+		jobs := opsNamespace(ctx)
+		manifests := adaptedSample(ctx, "verify", s.namespace, "--schedule=nightly", "--schedule="+schedule.Name, "--image=controller:latest", "--image="+image)
 		DeferCleanup(func(ctx context.Context) { run(ctx, manifests, "kubectl", "delete", "-f", "-") })
 		run(ctx, manifests, "kubectl", "apply", "-f", "-")
 
 		before := time.Now().Truncate(time.Second)
-		kubectl(ctx, "-n", s.namespace, "create", "job", "--from=cronjob/verify-snapshots", "now")
-		kubectl(ctx, "-n", s.namespace, "wait", "--for=condition=Complete", "--timeout=1m", "job/now")
-		Expect(kubectl(ctx, "-n", s.namespace, "logs", "job/now")).To(ContainSubstring(snapshot.Name + " verified\n"))
+		kubectl(ctx, "-n", jobs, "create", "job", "--from=cronjob/verify-"+s.namespace, "now")
+		kubectl(ctx, "-n", jobs, "wait", "--for=condition=Complete", "--timeout=1m", "job/now")
+		Expect(kubectl(ctx, "-n", jobs, "logs", "job/now")).To(ContainSubstring(snapshot.Name + " verified\n"))
 		at := suite.Must(time.Parse(time.RFC3339, get(ctx, snapshot).Annotations[v1alpha1.AnnotationVerifiedAt]))
 		Expect(at).To(BeTemporally(">=", before))
 		Eventually(fresh(schedule)).WithContext(ctx).Should(HaveField("Status.OldestVerifiedTime", HaveValue(
