@@ -150,7 +150,7 @@ func TestPreviewCountsGenerationsAsTheAPIServerDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			present := writtenAs(t, test.stored)
 			present.Generation = 1
-			if got := editedBy(writtenAs(t, test.manifest), present).Generation; (got == 2) != test.edited || got > 2 {
+			if got := editedBy(writtenAs(t, test.manifest), present).future.Generation; (got == 2) != test.edited || got > 2 {
 				t.Errorf("generation %d, edited is %v", got, test.edited)
 			}
 		})
@@ -164,7 +164,7 @@ func TestPreviewTakesAnnotationsOfTheManifest(t *testing.T) {
 	present.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: "2026-01-01T00:00:00Z", "note": "theirs"}
 	manifest := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: stricter.Name}, Spec: stricter.Spec}
 	manifest.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: "3", v1alpha1.AnnotationRequestedAt: "2026-01-31T00:10:00Z"}
-	future := editedBy(document{SnapshotSchedule: manifest}, document{SnapshotSchedule: present, spec: map[string]any{"snapshotTTL": "10d"}})
+	future := editedBy(document{SnapshotSchedule: manifest}, document{SnapshotSchedule: present, spec: map[string]any{"snapshotTTL": "10d"}}).future
 	for key, want := range map[string]string{
 		v1alpha1.AnnotationConfirmGeneration: "3", v1alpha1.AnnotationRequestedAt: "2026-01-31T00:10:00Z", "note": "theirs",
 	} {

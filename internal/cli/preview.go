@@ -30,6 +30,7 @@ type previewOptions struct {
 	remove       string
 	within       string
 	failOnDelete bool
+	failOnGaps   bool
 	driverLimit  int
 	output       Output
 }
@@ -39,16 +40,17 @@ func newPreviewCommand(f *Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "preview (NAME | -f FILE | --delete NAME)",
 		GroupID: GroupShow,
-		Short:   "Show which snapshots an edit, a new schedule or a deletion would delete",
-		Long: "Show what would happen to the snapshots that exist now, and to which PVCs: under the present spec\n" +
-			"(NAME), under the spec of a manifest, edited or new (-f), or if the schedule was deleted (--delete).\n" +
+		Short:   "Show which snapshots an edit, a new schedule or a deletion would delete, and what would stop",
+		Long: "Show what would happen to the snapshots that exist now, and of which PVCs none would be taken any\n" +
+			"more: under the present spec (NAME), under the spec of a manifest, edited or new (-f), or if the\n" +
+			"schedule was deleted (--delete).\n" +
 			"Time is simulated with the operator's own decisions. It is assumed that every snapshot is taken on\n" +
 			"time and is ready at once, and that nobody else changes anything. Nothing is written.",
 		Example: `  # What would this edit delete?
   kubectl snapsched preview -f nightly.yaml
 
-  # The same in a pipeline: fail if a snapshot would be deleted that the present spec keeps longer
-  kubectl snapsched preview -f nightly.yaml --fail-on-delete
+  # The same in a pipeline: fail if a snapshot would be deleted that the present spec keeps longer, or if backups would stop
+  kubectl snapsched preview -f nightly.yaml --fail-on-delete --fail-on-gaps
 
   # What would this edit of a ClusterSnapshotSchedule delete, in all namespaces?
   kubectl snapsched preview -f gold.yaml
@@ -72,6 +74,8 @@ func newPreviewCommand(f *Factory) *cobra.Command {
 	flags.StringVar(&o.within, "within", "30d", "How far to look ahead, such as 12h, 30d or 1y.")
 	flags.BoolVar(&o.failOnDelete, "fail-on-delete", false, fmt.Sprintf("End with exit code %d if the change would delete a "+
 		"snapshot that is kept longer without it. With NAME: if any snapshot would be deleted.", ExitFound))
+	flags.BoolVar(&o.failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if no PVC would be selected, or no snapshots "+
+		"would be taken of one.", ExitFound))
 	flags.IntVar(&o.driverLimit, "driver-limit", 0, "Warn if a PVC gets more snapshots than this, the storage driver's limit per volume.")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("delete", f.CompleteSchedules())
@@ -101,12 +105,12 @@ func (o *previewOptions) run(ctx context.Context, f *Factory, name string) error
 		if err != nil {
 			return err
 		}
-		all, found = append(all, p), found || p.found()
+		all, found = append(all, p), found || o.failOnDelete && p.found() || o.failOnGaps && p.gaps()
 	}
 	if err := printPreviews(f.Out, &o.output, all, now, o.within); err != nil {
 		return err
 	}
-	if o.failOnDelete && found {
+	if found {
 		return ErrFound
 	}
 	return nil
@@ -204,6 +208,7 @@ func (p *preview) warn(v variants, driverLimit int) {
 		say("%s would be deleted at once, and would wait until %s, because %s",
 			plural(w.Snapshots, "snapshot"), timestamp(w.Until.Time), why)
 	}
+	p.warnOfStops(v, say)
 	p.warnOfPlaces(driverLimit, say)
 	if left := p.leftBehind(v); left > 0 {
 		say("%s of before the switch belong to no key of the new spec: of each PVC that exists, the newest ready ones "+
@@ -277,9 +282,8 @@ func (p *preview) print(w io.Writer, output *Output, now time.Time, within strin
 	case deleted:
 		say(w, name+" would be deleted: "+p.Present)
 	default:
-		say(w, name+" would change")
-		say(w, "  from  "+p.Present)
-		say(w, "  to    "+p.Future)
+		say(w, name+" would change: "+p.Present)
+		printFields(w, style, p.Fields)
 	}
 	if len(p.Claims) > 0 {
 		fmt.Fprintln(w)

@@ -58,6 +58,11 @@ func (f *Factory) childVariants(ctx context.Context, manifest *unstructured.Unst
 	return all, nil
 }
 
+// unchanged returns whether the manifest is applied already.
+func (e *clusterEdit) unchanged() bool {
+	return e.before != nil && e.before.Generation == e.after.Generation && maps.Equal(e.before.Annotations, e.after.Annotations)
+}
+
 // clusterEditBy reads a manifest, and the ClusterSnapshotSchedule as it is.
 func (f *Factory) clusterEditBy(ctx context.Context, manifest *unstructured.Unstructured) (*clusterEdit, error) {
 	edit := &clusterEdit{after: &v1alpha1.ClusterSnapshotSchedule{}}
@@ -150,6 +155,10 @@ func (f *Factory) childVariantsIn(
 	if edit.before != nil {
 		v.before = append(v.before, edit.before)
 	}
-	v.present, v.future = present.SnapshotSchedule, editedBy(manifest, present)
+	edited := editedBy(manifest, present)
+	v.present, v.future, v.fields = edited.present, edited.future, edited.fields
+	if v.future == v.present && !edit.unchanged() { // what the child is, or what confirms it, may change
+		v.future = v.present.DeepCopy()
+	}
 	return v, nil
 }

@@ -29,6 +29,7 @@ type preview struct {
 	Change    change        `json:"change"`
 	Present   string        `json:"presentPolicy,omitempty"`
 	Future    string        `json:"futurePolicy,omitempty"`
+	Fields    []fieldChange `json:"fields,omitempty"`
 	Until     metav1.Time   `json:"until"`
 	Claims    []claimChange `json:"persistentVolumeClaims"`
 	Deletes   []deletion    `json:"deletes"`
@@ -38,6 +39,10 @@ type preview struct {
 	Warnings []string     `json:"warnings,omitempty"`
 	// Incomplete is set if a simulation ended early, because it would take too long.
 	Incomplete bool `json:"incomplete,omitempty"`
+	// TakenNow is how many snapshots would be taken at once that the present spec does not take, and latestSlot the latest slot
+	// that they are for.
+	TakenNow   int `json:"takenNow,omitempty"`
+	latestSlot time.Time
 	// misfits says what the storage has no place for, with the number of PVCs.
 	misfits map[string]int
 }
@@ -74,6 +79,8 @@ type claimChange struct {
 	Within    int    `json:"deletedWithin"`
 	// Otherwise is how many would be deleted within the time under the present spec.
 	Otherwise int `json:"deletedWithinAtPresent"`
+	// Stops says why no snapshots would be taken; empty if they would be.
+	Stops string `json:"stops,omitempty"`
 }
 
 // deletion is the end of a snapshot that exists now.
@@ -104,6 +111,8 @@ type variants struct {
 	// before and after are the origins of the two, which differ if the change is of a
 	// ClusterSnapshotSchedule.
 	before, after []client.Object
+	// fields are those that a manifest changes.
+	fields []fieldChange
 }
 
 func (v variants) change() change {
@@ -170,7 +179,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	named := cmp.Or(v.present, v.future)
 	p := &preview{
 		Namespace: named.Namespace, Name: named.Name, Change: v.change(), Until: *timeOf(until), Claims: []claimChange{}, Deletes: []deletion{},
-		misfits: map[string]int{},
+		misfits: map[string]int{}, Fields: v.fields,
 	}
 	p.Present, p.Future = v.policies()
 	if v.future != nil {
@@ -192,13 +201,19 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	spared := map[string]int{}
+	spared, kept := map[string]int{}, make([]*series, 0, len(all))
 	for i := range results {
 		r := &results[i]
 		if r.claim.Snapshots == 0 && r.claim.Before != stateSelected && r.claim.After != stateSelected {
 			continue // the snapshots are another owner's
 		}
-		p.Claims = append(p.Claims, r.claim)
+		p.Claims, kept = append(p.Claims, r.claim), append(kept, all[i])
+		if !r.takes.IsZero() {
+			p.TakenNow++
+		}
+		if r.takes.After(p.latestSlot) {
+			p.latestSlot = r.takes
+		}
 		p.Deletes = append(p.Deletes, r.deletes...)
 		p.Incomplete = p.Incomplete || r.incomplete
 		for reason, n := range r.spared {
@@ -208,6 +223,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 			p.misfits[misfit]++
 		}
 	}
+	p.addUnselected(kept)
 	for _, reason := range slices.Sorted(maps.Keys(spared)) {
 		p.Waiting = append(p.Waiting, waiting{spared[reason], reason, timeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
 	}
@@ -223,6 +239,8 @@ type seriesPreview struct {
 	misfits    []string
 	deletes    []deletion
 	incomplete bool
+	// takes is the slot for which a snapshot is taken at once, and would not be under the present spec.
+	takes time.Time
 }
 
 func previewSeries(v variants, present, future *snapshots.Judge, of *series, now, until time.Time) seriesPreview {
@@ -242,8 +260,11 @@ func previewSeries(v variants, present, future *snapshots.Judge, of *series, now
 	}
 	r := seriesPreview{incomplete: before.incomplete || after.incomplete, spared: after.spared, misfits: after.misfits, claim: claimChange{
 		Name: of.name(), MapKey: of.mapKey, Before: relation(present), After: relation(future),
-		Snapshots: max(before.counted, after.counted), Within: len(after.ends), Otherwise: len(before.ends),
+		Snapshots: max(before.counted, after.counted), Within: len(after.ends), Otherwise: len(before.ends), Stops: after.stops,
 	}}
+	if before.takes.IsZero() {
+		r.takes = after.takes
+	}
 	for name, end := range after.ends {
 		d := deletion{Name: name, Claim: r.claim.Name, Time: *timeOf(end.at), Now: !end.at.After(now), Reason: end.reason, Sooner: true}
 		if d.resource = snapshotResource; of.isGroup() {
@@ -266,6 +287,8 @@ type fates struct {
 	ends       map[string]end
 	spared     map[string]int // at first, by reason
 	misfits    []string       // what the storage has no place for, at first
+	stops      string         // why no snapshots are taken, at first
+	takes      time.Time      // the slot for which one is taken, at first
 	incomplete bool
 }
 
@@ -322,13 +345,14 @@ func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
 		}
 	}
 	for _, p := range d.Problems {
-		switch {
-		case p.Reason == v1alpha1.ReasonVolumeLimit, p.Reason == v1alpha1.ReasonInvalidClassAnnotation:
+		switch p.Reason {
+		case v1alpha1.ReasonVolumeLimit, v1alpha1.ReasonInvalidClassAnnotation:
 			f.misfits = append(f.misfits, p.Message)
-		case (refusals[p.Reason] || p.Reason == v1alpha1.ReasonGroupStopped) && (d.Group != "" || p.Reason == v1alpha1.ReasonGroupMismatch):
+		case v1alpha1.ReasonGroupStopped: // it passes by itself when the PVC is Bound
 			f.misfits = append(f.misfits, strings.TrimPrefix(p.String(), p.Claim+": "))
 		}
 	}
+	f.stops, f.takes = stops(d), takes(d)
 	return existing
 }
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,7 +59,7 @@ func (f *Factory) manifestVariants(ctx context.Context, files *resource.Filename
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, variants{present: present.SnapshotSchedule, future: editedBy(manifest, present)})
+		all = append(all, editedBy(manifest, present))
 	}
 	return all, nil
 }
@@ -149,17 +148,24 @@ func createdFrom(manifest document, now time.Time) *v1alpha1.SnapshotSchedule {
 	}
 }
 
-// editedBy returns a schedule after a manifest was applied to it. Every difference in the
-// stored spec is a new generation, even a meaningless one, such as an empty object.
-func editedBy(manifest, present document) *v1alpha1.SnapshotSchedule {
-	future := present.DeepCopy()
-	future.Spec = manifest.Spec
-	if future.Annotations == nil {
-		future.Annotations = map[string]string{}
+// editedBy returns a schedule before and after a manifest is applied to it. Every difference in the
+// stored spec is a new generation, even a meaningless one, such as an empty object. A manifest that is
+// applied already changes nothing.
+func editedBy(manifest, present document) variants {
+	v := variants{present: present.SnapshotSchedule, fields: fieldChanges(present.spec, manifest.spec)}
+	annotations := maps.Clone(present.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
 	}
-	maps.Copy(future.Annotations, manifest.Annotations) // a request, and the confirmation of the edit
-	if !equality.Semantic.DeepEqual(manifest.spec, present.spec) {
-		future.Generation++
+	maps.Copy(annotations, manifest.Annotations) // a request, and the confirmation of the edit
+	if len(v.fields) == 0 && len(annotations) == len(present.Annotations) && maps.Equal(annotations, present.Annotations) {
+		v.future = v.present
+		return v
 	}
-	return future
+	v.future = present.DeepCopy()
+	v.future.Spec, v.future.Annotations = manifest.Spec, annotations
+	if len(v.fields) > 0 {
+		v.future.Generation++
+	}
+	return v
 }

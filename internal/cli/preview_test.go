@@ -142,9 +142,7 @@ Steady state: at most 10 snapshots per PVC; last: 2 is full after 6h, daily: 7 i
 Warning: the steady state exceeds the driver's limit of 8 snapshots per volume: at most 10 snapshots per PVC, and one more while a new one is taken.
 `},
 		"an edit that deletes": {variants{present: s.tiers, future: shorter}, true, `
-shop/tiers would change
-  from  every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
-  to    every 6h, last: 2, daily: 2
+shop/tiers would change: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
 
 PVC       SELECTED      SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
 cache-0   yes (added)   0           0             0            0
@@ -168,11 +166,10 @@ db-1-20260130120000   23h       Superseded    5d23h
 
 Of 45 existing snapshots, 38 would be deleted now and 43 within 30d; 8 sooner than at present.
 Steady state: at most 3 snapshots per PVC; last: 2 is full after 6h, daily: 2 is full after 24h.
+Warning: 3 snapshots would be taken at once, for slots that have passed (the latest at 2026-01-31T00:00:00Z).
 `},
 		"an edit that keeps more": {variants{present: s.tiers, future: longer}, false, `
-shop/tiers would change
-  from  every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
-  to    every 6h of PVCs with app=db, last: 100
+shop/tiers would change: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
 
 PVC    SELECTED   SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
 db-0   yes        41          0             40           40
@@ -268,6 +265,15 @@ func TestSteadyState(t *testing.T) {
 		"a cap": {v1alpha1.SnapshotScheduleSpec{
 			SnapshotInterval: "6h", Retention: v1alpha1.Retention{MaxCount: new(int32(5))},
 		}, "at most 5 snapshots per PVC"},
+		"a floor above the cap": {v1alpha1.SnapshotScheduleSpec{
+			SnapshotInterval: "2s", Retention: v1alpha1.Retention{MaxCount: new(int32(1)), MinReady: new(int32(5))},
+		}, "at most 5 snapshots per PVC"},
+		"a floor above the TTL": {v1alpha1.SnapshotScheduleSpec{
+			SnapshotInterval: "1h", SnapshotTTL: "30m", Retention: v1alpha1.Retention{MinReady: new(int32(5))},
+		}, "at most 5 snapshots per PVC; snapshotTTL: 30m is full after 30m"},
+		"verified ones beside the cap": {v1alpha1.SnapshotScheduleSpec{
+			SnapshotInterval: "6h", Retention: v1alpha1.Retention{MaxCount: new(int32(5)), MinVerified: 2},
+		}, "at most 7 snapshots per PVC"},
 		"no limit": {v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}, "no limit"},
 	} {
 		t.Run(name, func(t *testing.T) {

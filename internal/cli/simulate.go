@@ -254,22 +254,38 @@ func steadyStateOf(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*steadyS
 	if limit := full.policy.MaxCount; limit > 0 {
 		bound = min(cmp.Or(bound, limit), limit)
 	}
-	state.Snapshots, state.Unlimited = bound, bound == 0
+	if state.Unlimited = bound == 0; state.Unlimited {
+		return state, nil
+	}
+	// The floor is kept beyond all limits. What only minVerified keeps is beside the others, and depends on drills.
+	bound = max(bound, full.policy.MinReady)
+	state.Snapshots = bound + full.policy.MinVerified
 	if state.Estimated || len(state.Fills) == 0 {
 		return state, nil
 	}
 	// How far the periods of tiers overlap depends on the calendar, so the time is twice
 	// what it takes to fill them.
+	end := now.Add(2 * longest)
+	for floor, slot := 0, full.slots(full.now); floor < full.policy.MinReady && !slot.IsZero(); floor, slot = floor+1, full.slots(slot) {
+		end = maxTime(end, slot)
+	}
 	peak := 1
-	for until := now.Add(2 * longest); peak < bound; peak = max(peak, len(full.series)) {
-		if full.step(until) == nil {
+	for ; peak < bound; peak = max(peak, len(full.series)) {
+		if full.step(end) == nil {
 			break
 		}
 	}
 	if state.Estimated = full.exhausted(); !state.Estimated {
-		state.Snapshots = peak
+		state.Snapshots = peak + full.policy.MinVerified
 	}
 	return state, nil
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // maxSlots bounds the slots that are counted for a TTL.

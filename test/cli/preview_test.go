@@ -66,7 +66,7 @@ var _ = Describe("preview", func() {
 		}
 		r := fails(manifest("nightly", "{snapshotInterval: 6h, snapshotTTL: 1d}"), "-f", "-", "--driver-limit", "3")
 		Expect(r.code).To(Equal(1), r.errOut)
-		Expect(r.out).To(ContainSubstring("from  every 6h, TTL 10d\n  to    every 6h, TTL 1d\n"))
+		Expect(r.out).To(ContainSubstring("would change: every 6h, TTL 10d\n  - spec.snapshotTTL: 10d\n  + spec.snapshotTTL: 1d\n"))
 		Expect(r.out).To(ContainSubstring(all[7].Name))
 		Expect(r.out).To(ContainSubstring("Of 8 existing snapshots, 4 would be deleted now and 8 within 30d; 8 sooner than at present."))
 		Expect(r.out).To(ContainSubstring("Warning: the steady state exceeds the driver's limit of 3 snapshots per volume"))
@@ -74,6 +74,13 @@ var _ = Describe("preview", func() {
 		r = fails(manifest("nightly", "{snapshotInterval: 6h, snapshotTTL: 20d}"), "-f", "-")
 		Expect(r.code).To(BeZero(), r.errOut)
 		Expect(r.out).To(ContainSubstring("none sooner than at present."))
+
+		By("comparing with what is applied already, and saying what would stop")
+		r = fails(manifest("nightly", "{snapshotInterval: 6h, snapshotTTL: 10d}"), "-f", "-")
+		Expect(r.out).To(ContainSubstring("nightly as it is: every 6h, TTL 10d\n"))
+		r = fails(manifest("nightly", "{snapshotInterval: 6h, snapshotTTL: 10d, selector: {matchLabels: {app: none}}}"), "-f", "-", "--fail-on-gaps")
+		Expect(r.code).To(Equal(1), r.errOut)
+		Expect(r.out).To(ContainSubstring("is selected by app=none: no snapshots are taken"))
 
 		Expect(fails("", "nightly", "--within", "1d").code).To(BeZero())
 		Expect(fails("", "nightly", "--within", "9d").code).To(Equal(1))
@@ -92,17 +99,17 @@ var _ = Describe("preview", func() {
 		}
 		const edit = "{snapshotInterval: 6h, snapshotTTL: 1d, deletionPolicy: Delete}"
 		shorter := previewOf(env.namespace, edit)
-		Expect(shorter).To(HavePrefix(env.namespace + "/" + fleet.Name + " would change\n  from  every 6h, TTL 10d\n  to    every 6h, TTL 1d\n"))
+		Expect(shorter).To(HavePrefix(env.namespace + "/" + fleet.Name + " would change: every 6h, TTL 10d\n  - spec.snapshotTTL: 10d\n  + spec.snapshotTTL: 1d\n"))
 		Expect(shorter).To(MatchRegexp(all[7].Name + ` +\d+s +Expired +8d`)) // a child always keeps for a minute what an edit would delete
 		Expect(shorter).To(ContainSubstring("Of 8 existing snapshots, 0 would be deleted now and 8 within 30d; 8 sooner than at present."))
-		Expect(previewOf(env.namespace, "{snapshotInterval: 6h, snapshotTTL: 10d, deletionPolicy: Delete}")).To(ContainSubstring("none sooner than at present"))
+		Expect(previewOf(env.namespace, "{snapshotInterval: 6h, snapshotTTL: 10d, deletionPolicy: Delete}")).To(ContainSubstring(" as it is: every 6h, TTL 10d\n"))
 
 		By("no longer selecting its namespace, and selecting another, in which a schedule of that name left snapshots")
 		left := other.createSchedule(fleet.Name, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", DeletionPolicy: v1alpha1.DeletionOrphan})
 		other.createSnapshots(left, other.createClaim("db-0"), 6*time.Hour, 8)
 		Expect(api.Delete(ctx, left)).To(Succeed())
 		moved := previewOf(other.namespace, edit)
-		Expect(moved).To(ContainSubstring(env.namespace + "/" + fleet.Name + " would change\n"))
+		Expect(moved).To(ContainSubstring(env.namespace + "/" + fleet.Name + " would change: every 6h, TTL 10d\n"))
 		Expect(moved).To(ContainSubstring("Warning: the schedule is suspended: no snapshots are taken, and retention continues"))
 		Expect(moved).To(ContainSubstring(other.namespace + "/" + fleet.Name + " would be created: every 6h, TTL 1d\n"))
 		Expect(moved).To(ContainSubstring("4 snapshots would be deleted at once, and would wait until"))
@@ -122,7 +129,7 @@ var _ = Describe("preview", func() {
 			const edit = "{snapshotInterval: 6h, snapshotTTL: 1d, deletionPolicy: Delete}"
 			r := env.runWith(clusterManifest(env.namespace, env.namespace, edit), "preview", "-f", "-")
 			Expect(r.code).To(BeZero(), r.errOut)
-			Expect(r.out).To(ContainSubstring(env.namespace+"/"+env.namespace+" would change\n"), "exists: %t", exists)
+			Expect(r.out).To(ContainSubstring(env.namespace+"/"+env.namespace+" would change: every 6h, TTL 10d\n"), "exists: %t", exists)
 			Expect(r.out).To(ContainSubstring("8 within 30d; 8 sooner than at present."))
 		}
 	})

@@ -1,0 +1,102 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// notSelected is why no snapshots are taken of a PVC that a change no longer selects.
+const notSelected = "no longer selected"
+
+// stops returns why no snapshot of a selected series is taken, beside what passes by itself: it is not Bound, or is being
+// deleted. It is empty if one may be taken.
+func stops(d *snapshots.Judgment) string {
+	for _, p := range d.Problems {
+		if refusals[p.Reason] {
+			return strings.TrimPrefix(p.String(), p.Claim+": ")
+		}
+	}
+	if strings.HasPrefix(d.SkipReason, v1alpha1.ReasonNotSnapshottable) {
+		return d.SkipReason
+	}
+	return ""
+}
+
+// takes returns the slot for which a judgment takes a snapshot; zero if it takes none.
+func takes(d *snapshots.Judgment) time.Time {
+	if len(d.Create) == 0 {
+		return time.Time{}
+	}
+	return d.Slots.Current
+}
+
+// addUnselected says of which PVCs no snapshots are taken any more because the change does not select them. One that is selected
+// as part of another series, such as of a group, is no such PVC.
+func (p *preview) addUnselected(all []*series) {
+	selected := sets.New[string]()
+	for i, of := range all {
+		if p.Claims[i].After == stateSelected {
+			for _, claim := range of.judged().Claims {
+				selected.Insert(claim.Name)
+			}
+		}
+	}
+	for i, of := range all {
+		c := &p.Claims[i]
+		if c.Before != stateSelected || c.After == stateSelected || p.Change == deleted {
+			continue
+		}
+		for _, claim := range of.judged().Claims {
+			if !selected.Has(claim.Name) {
+				c.Stops = notSelected
+			}
+		}
+	}
+}
+
+// gaps returns whether --fail-on-gaps has found something: a PVC of which no snapshots would be taken, or a schedule that takes none
+// of any.
+func (p *preview) gaps() bool {
+	if p.Change == deleted {
+		return false
+	}
+	return !slices.ContainsFunc(p.Claims, func(c claimChange) bool { return c.After == stateSelected }) ||
+		slices.ContainsFunc(p.Claims, func(c claimChange) bool { return c.Stops != "" })
+}
+
+// warnOfStops says what would stop, as loudly as what would be deleted.
+func (p *preview) warnOfStops(v variants, say func(format string, args ...any)) {
+	if !slices.ContainsFunc(p.Claims, func(c claimChange) bool { return c.After == stateSelected }) {
+		say("no PVC of namespace %s is selected%s: no snapshots are taken", p.Namespace, byLabels(&v.future.Spec))
+	}
+	count := map[string]int{}
+	for _, c := range p.Claims {
+		if c.Stops != "" {
+			count[c.Stops]++
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(count)) {
+		say("no snapshots would be taken of %s: %s", plural(count[why], "PVC"), why)
+	}
+	if p.TakenNow > 0 && p.Change == edited {
+		say("%s would be taken at once, for slots that have passed (the latest at %s)",
+			plural(p.TakenNow, "snapshot"), timestamp(p.latestSlot))
+	}
+}
+
+func byLabels(spec *v1alpha1.SnapshotScheduleSpec) string {
+	if selector, err := spec.Selector.AsSelector(); err == nil && !selector.Empty() {
+		return " by " + selector.String()
+	}
+	return ""
+}
