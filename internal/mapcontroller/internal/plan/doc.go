@@ -9,6 +9,7 @@
 //	claim.go   which outputs are the parent's, by the ControllerRef laws; nothing else decides it. Which inputs of
 //	           a key are selected
 //	build.go   the plan: creates, updates, ownership changes, deletes
+//	panic.go   the error of a decision that panicked
 //	collision.go  a desired output whose name is taken
 //	count.go   what a key adds to the parent's counts
 package plan
