@@ -231,7 +231,7 @@ func TestSimulationLivesAsUnderTheOperator(t *testing.T) {
 		if diff := cmp.Diff(ends, deleted); diff != "" {
 			t.Errorf("snapshots deleted (-operator +plugin):\n%s", diff)
 		}
-		predicted := fatesOf(judge, found, now, until).ends
+		predicted := fatesOf(judge, found, now, until, 0).ends
 		for _, o := range found.snapshots {
 			checkWhy(t, s, judge, found, o, now, until, ends)
 			if end, want := predicted[o.GetName()].at, ends[o.GetName()]; !end.Equal(want) {

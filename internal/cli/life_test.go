@@ -61,7 +61,7 @@ func checkAhead(t rapid.TB, s *v1alpha1.SnapshotSchedule, found *series, now, un
 			}
 		}
 	}
-	f := fatesOf(judge, found, now, until)
+	f := fatesOf(judge, found, now, until, 0)
 	for name, end := range f.ends {
 		have[name] = fmt.Sprint(end.at.UTC(), end.reason)
 	}

@@ -113,6 +113,8 @@ type variants struct {
 	before, after []client.Object
 	// fields are those that a manifest changes.
 	fields []fieldChange
+	// work bounds the simulation of each series; zero: maxWork.
+	work int
 }
 
 func (v variants) change() change {
@@ -244,13 +246,13 @@ type seriesPreview struct {
 }
 
 func previewSeries(v variants, present, future *snapshots.Judge, of *series, now, until time.Time) seriesPreview {
-	before := fatesOf(present, of, now, until)
+	before := fatesOf(present, of, now, until, v.work)
 	after := before
 	switch v.change() {
 	case deleted:
 		after = garbage(v.present, of, now)
 	case edited, created:
-		after = fatesOf(future, of, now, until)
+		after = fatesOf(future, of, now, until, v.work)
 	}
 	relation := func(judge *snapshots.Judge) string {
 		if judge == nil {
@@ -297,8 +299,8 @@ type end struct {
 	reason string
 }
 
-// fatesOf lets time pass over a series. Without a judge nothing is deleted.
-func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
+// fatesOf lets time pass over a series, within an amount of work (zero: maxWork). Without a judge nothing is deleted.
+func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time, work int) fates {
 	f := fates{ends: map[string]end{}, spared: map[string]int{}}
 	if judge == nil {
 		return f
@@ -306,6 +308,7 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 	var existing map[string]bool
 	creates := false
 	sim := simulate(judge, now, of)
+	sim.limit = cmp.Or(work, maxWork)
 	for !sim.now.After(until) {
 		if f.incomplete = sim.exhausted(); f.incomplete {
 			break
@@ -324,7 +327,7 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 		}
 		creates = creates || len(d.Create) > 0
 		if creates && sim.now.After(at) && regular(&d, at) && !judge.Delays(at) {
-			f.incomplete = !f.ahead(judge, of, &d, existing, at, until)
+			f.incomplete = !f.ahead(sim, &d, existing, at, until)
 			break
 		}
 	}
@@ -358,11 +361,9 @@ func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
 
 // ahead continues a simulation after a judgment as a life. It returns false if that would
 // take too long.
-func (f *fates) ahead(
-	judge *snapshots.Judge, of *series, d *snapshots.Judgment, existing map[string]bool, at, until time.Time,
-) bool {
+func (f *fates) ahead(sim *simulation, d *snapshots.Judgment, existing map[string]bool, at, until time.Time) bool {
 	l := &life{
-		policy: judge.Policy(), slots: slotsOf(judge, of.judged()), now: at, next: d.Retention.Next,
+		limit: sim.limit, policy: sim.judge.Policy(), slots: slotsOf(sim.judge, sim.judged()), now: at, next: d.Retention.Next,
 		ended: func(name string, at time.Time, v retention.Verdict) { f.ends[name] = end{at, v.String()} },
 	}
 	for i, s := range d.Series.Snapshots {

@@ -158,9 +158,10 @@ func (f *Factory) readClusterReport(ctx context.Context, scope *Scope, now time.
 		return r, err
 	}
 	r.Coverage = coverageOf(found, inv, now)
+	work := inv.shares(found)
 	for _, s := range found {
-		one, err := f.reportOn(ctx, s, *inv, now)
-		if err != nil {
+		one, err := f.reportOn(ctx, s, *inv, now, work[s.Namespace])
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return r, fmt.Errorf("SnapshotSchedule %s/%s: %w", s.Namespace, s.Name, err)
 		}
 		r.Schedules = append(r.Schedules, one)
@@ -214,7 +215,9 @@ func (f *Factory) readFleets(ctx context.Context) (all []fleetReport, err error)
 }
 
 // reportOn reports on one schedule.
-func (f *Factory) reportOn(ctx context.Context, s *v1alpha1.SnapshotSchedule, inv inventory, now time.Time) (r scheduleReport, err error) {
+func (f *Factory) reportOn(
+	ctx context.Context, s *v1alpha1.SnapshotSchedule, inv inventory, now time.Time, work int,
+) (r scheduleReport, err error) {
 	if inv.origin, err = readOrigin(ctx, f.client, s); err != nil {
 		return r, err
 	}
@@ -222,15 +225,27 @@ func (f *Factory) reportOn(ctx context.Context, s *v1alpha1.SnapshotSchedule, in
 	if r.Status.InvalidSpec != "" {
 		return r, nil
 	}
-	return r, r.lookAhead(s, &inv, now)
+	return r, r.lookAhead(s, &inv, now, work)
 }
 
-// lookAhead fills in what the snapshots are, and what becomes of them.
-func (r *scheduleReport) lookAhead(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) (err error) {
+// shares returns how much work the simulation of a series may be, by namespace.
+func (inv *inventory) shares(schedules []*v1alpha1.SnapshotSchedule) map[string]int {
+	work := map[string]int{}
+	for _, s := range schedules {
+		work[s.Namespace] += len(inv.claims[s.Namespace]) + 1
+	}
+	for namespace, series := range work {
+		work[namespace] = min(max(tenantWork/series, 1), maxWork)
+	}
+	return work
+}
+
+// lookAhead fills in what the snapshots are, and what becomes of them, within an amount of work for each series.
+func (r *scheduleReport) lookAhead(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time, work int) (err error) {
 	if r.Timeline, err = timelineOf(s, inv, "", now); err != nil {
 		return err
 	}
-	p, err := previewOf(variants{present: s, future: s}.recorded(now, inv.origin), inv, now, now.Add(reportAhead))
+	p, err := previewOf(variants{present: s, future: s, work: work}.recorded(now, inv.origin), inv, now, now.Add(reportAhead))
 	if err != nil {
 		return err
 	}

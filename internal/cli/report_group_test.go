@@ -76,7 +76,7 @@ func TestReportShowsTheSnapshotsOfAGroupAtItsPVCs(t *testing.T) {
 	add("two-whole", start.Add(48*time.Hour), "", other)
 
 	r := clusterReport{Coverage: coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, now), Schedules: []scheduleReport{{Status: statusOf(s, inv, now)}}}
-	if err := r.Schedules[0].lookAhead(s, inv, now); err != nil {
+	if err := r.Schedules[0].lookAhead(s, inv, now, 0); err != nil {
 		t.Fatal(err)
 	}
 	var page bytes.Buffer

@@ -21,7 +21,7 @@ func reportOfScenario(t *testing.T, s *scenario) (*fullReport, *html.Node) {
 	for _, schedule := range s.schedules() {
 		one := scheduleReport{Status: statusOf(schedule, s.inv, s.now)}
 		if one.Status.InvalidSpec == "" {
-			if err := one.lookAhead(schedule, s.inv, s.now); err != nil {
+			if err := one.lookAhead(schedule, s.inv, s.now, 0); err != nil {
 				t.Fatal(err)
 			}
 		}

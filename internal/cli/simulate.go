@@ -31,19 +31,23 @@ type simulation struct {
 	now time.Time
 	// settled is set once what was under way is complete.
 	settled bool
-	// steps counts the passes, work the snapshots that they judged.
-	steps, work int
+	// steps counts the passes, work the snapshots that they judged, of which there are at most limit.
+	steps, work, limit int
 }
 
 // maxWork bounds a simulation, to a few seconds: a schedule of seconds would run
 // for hours until a yearly snapshot is deleted.
 const maxWork = 3_000_000
 
-func (sim *simulation) exhausted() bool { return sim.work > maxWork }
+// tenantWork bounds the simulations of all series of a namespace in a report, to half a minute: one tenant must not keep it from
+// everybody.
+const tenantWork = 10 * maxWork
+
+func (sim *simulation) exhausted() bool { return sim.work > sim.limit }
 
 // simulate starts at a time with a copy of the series.
 func simulate(judge *snapshots.Judge, now time.Time, from *series) *simulation {
-	sim := &simulation{judge: judge, series: *from, now: now}
+	sim := &simulation{judge: judge, series: *from, now: now, limit: maxWork}
 	sim.snapshots = slices.Clone(from.snapshots)
 	return sim
 }
@@ -150,8 +154,8 @@ type life struct {
 	slot, next time.Time
 	// ended is called for each snapshot with a name that is deleted.
 	ended func(name string, at time.Time, v retention.Verdict)
-	// work counts the snapshots that were judged.
-	work int
+	// work counts the snapshots that were judged, of which there are at most limit.
+	work, limit int
 }
 
 // regular returns whether a simulation in which snapshots are taken can be
@@ -201,7 +205,7 @@ func (l *life) step(until time.Time) []retention.Verdict {
 }
 
 // exhausted returns whether the simulation would take too long.
-func (l *life) exhausted() bool { return l.work > maxWork }
+func (l *life) exhausted() bool { return l.work > l.limit }
 
 // steadyState is what the series of one PVC grows to under a spec.
 type steadyState struct {
@@ -327,7 +331,7 @@ func newLife(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*life, error) 
 	}
 	claim := &corev1.PersistentVolumeClaim{}
 	claim.Name, claim.UID, claim.CreationTimestamp = "steady", "steady", created
-	return &life{policy: judge.Policy(), slots: slotsOf(judge, snapshots.Series{
+	return &life{limit: maxWork, policy: judge.Policy(), slots: slotsOf(judge, snapshots.Series{
 		MapKey: "steady", Claims: []*corev1.PersistentVolumeClaim{claim},
 	}), now: now.Add(-1)}, nil // the first slot may be now
 }
