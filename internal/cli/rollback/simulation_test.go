@@ -59,6 +59,8 @@ type cluster struct {
 	// schedule takes and deletes snapshots, by the operator's own decisions.
 	schedule *v1alpha1.SnapshotSchedule
 	judges   *snapshots.Judge
+	// unchecked is set where the data of the first snapshots need not stay.
+	unchecked bool
 	// broken is set while the driver cuts nothing.
 	broken bool
 	// raised is how many replicas somebody else has asked for.
@@ -352,7 +354,7 @@ func (s *cluster) claim(o *State, name string, lock *Lock) *Claim {
 			continue
 		}
 		c.Snapshots = append(c.Snapshots, v)
-		if forward && (goal == v.UID || goal == "" && v.Name == c.Name+s.goal) {
+		if forward && (goal == v.UID || goal == "" && (v.Name == c.Name+s.goal || v.Annotations[v1alpha1.AnnotationScheduledAt] == s.goal)) {
 			c.Target = v
 		}
 	}
@@ -425,7 +427,7 @@ func (s *cluster) take(o *State, step Step, between func() bool) error {
 		if after := *s.set().Spec.Replicas; after > before && step.Number != 10 {
 			s.tb.Fatalf("step %d scales up", step.Number)
 		}
-		if err := s.safe(); err != nil {
+		if err := s.safe(); err != nil && !s.unchecked {
 			s.tb.Fatalf("step %d, %s: %v", step.Number, step.Text, err)
 		}
 	}
