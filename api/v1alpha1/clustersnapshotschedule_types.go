@@ -78,7 +78,7 @@ type ScheduleTemplateMetadata struct {
 
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=csnapsched,categories=snapshots
+// +kubebuilder:resource:scope=Cluster,shortName=csnapsched
 // +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep";"argocd.argoproj.io/sync-options=Prune=false,Delete=false";"kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="SCHEDULE",type=string,JSONPath=`.spec.template.spec['snapshotInterval','schedule']`,description="Interval or cron expression"
 // +kubebuilder:printcolumn:name="NAMESPACES",type=integer,JSONPath=`.status.inputs.namespaces.total`,description="Number of selected namespaces"
@@ -86,7 +86,7 @@ type ScheduleTemplateMetadata struct {
 // +kubebuilder:printcolumn:name="SNAPSHOTS",type=integer,JSONPath=`.status.volumeSnapshots.total`,description="Number of snapshots in all namespaces"
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether every namespace is protected as the spec asks"
 // +kubebuilder:printcolumn:name="PROTECTED",type=string,JSONPath=`.status.conditions[?(@.type=="Protected")].status`,description="Whether every PVC of all namespaces can be restored to a recent slot"
-// +kubebuilder:printcolumn:name="RECOVERY POINT",type=date,JSONPath=`.status.oldestRecoveryPointTime`,description="Time since the oldest recovery point of all namespaces: what a failure costs at most. A PVC without a ready snapshot counts from its creation, or from that of its SnapshotSchedule if that is later"
+// +kubebuilder:printcolumn:name="RECOVERY POINT",type=date,JSONPath=`.status.recoveryPointTime`,description="Time since the oldest recovery point of all namespaces: what a failure costs at most. Empty while a PVC has no ready snapshot"
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the ClusterSnapshotSchedule was created"
 // +kubebuilder:printcolumn:name="REASON",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
 // +kubebuilder:printcolumn:name="PVCS",type=integer,priority=1,JSONPath=`.status.persistentVolumeClaims.total`,description="Number of PVCs that are selected in all namespaces"

@@ -54,6 +54,14 @@ type ClusterSnapshotScheduleStatus struct {
 	// +optional
 	VolumeGroupSnapshots *OutputCount `json:"volumeGroupSnapshots,omitempty"`
 
+	// recoveryPointTime is the oldest recovery point of all selected namespaces, as
+	// oldestRecoveryPointTime, but it is absent while a PVC that is not skipped has no ready
+	// snapshot, and while the SnapshotSchedule of a namespace has not counted any yet. Example:
+	// 2026-01-02T03:00:00Z.
+	//
+	// +optional
+	RecoveryPointTime *metav1.Time `json:"recoveryPointTime,omitempty"`
+
 	// oldestRecoveryPointTime is the oldest recovery point of all selected namespaces. That of
 	// a namespace is the oldest of its PVCs: the time of the newest ready snapshot or, without
 	// one, the creation time of the PVC or of its SnapshotSchedule, whichever is later. Example:

@@ -34,6 +34,7 @@ const (
 	//
 	// False, with reason:
 	//   - RecoveryPointsOld
+	//   - NotSnapshottable
 	//
 	// Unknown, with reason:
 	//   - FirstSnapshotsPending
@@ -206,6 +207,12 @@ const (
 	// labeled. Until they are, the group snapshot holds nothing, and older ones are kept.
 	ReasonLabelFailed = "LabelFailed"
 
+	// ReasonInternalError means that the operator failed to decide about a PVC, which is an error in
+	// the program. The message has its first words, and the operator's log the rest: report it. No
+	// snapshot of the PVC is taken or deleted meanwhile; the operator retries with backoff, and
+	// the other PVCs are not affected.
+	ReasonInternalError = "InternalError"
+
 	// ReasonRetentionPaused means that no snapshot is deleted for now. The condition
 	// RetentionPaused has the reason.
 	ReasonRetentionPaused = "RetentionPaused"
@@ -246,9 +253,14 @@ const (
 	// to its driver any more. No snapshot is taken until there is one.
 	ReasonNoSnapshotClass = "NoSnapshotClass"
 
-	// ReasonWrongSnapshotClass means that the VolumeSnapshotClass that the schedule names does not
-	// exist or belongs to another driver than the PVC, or the schedule lists
-	// volumeSnapshotClassNames and the driver of the PVC is unknown. No snapshot is taken.
+	// ReasonClaimLost means that the PVC is in phase Lost: the PersistentVolume that it was bound to is
+	// gone, and its data with it. No snapshot of it can be taken. Restore it from its newest snapshot.
+	ReasonClaimLost = "ClaimLost"
+
+	// ReasonWrongSnapshotClass means that the VolumeSnapshotClass that the schedule names, or every one
+	// that volumeSnapshotClassNames lists, does not exist, or that the one that it names belongs to
+	// another driver than the PVC, or that volumeSnapshotClassNames is set and the driver of the PVC is
+	// unknown. No snapshot is taken.
 	ReasonWrongSnapshotClass = "WrongSnapshotClass"
 
 	// ReasonNoDefaultSnapshotClass means that the schedule names no VolumeSnapshotClass of the
@@ -318,6 +330,9 @@ const (
 const (
 	// ReasonNotSnapshottable means that the storage of a PVC cannot be snapshotted: no
 	// VolumeSnapshotClass belongs to its driver, or an in-tree plugin of Kubernetes provisioned it.
-	// The PVC has no snapshots, so this is no failure; status.inputs counts it as skipped.
+	// The PVC has no snapshots, so Ready does not become False; status.inputs counts it as skipped.
+	// If this holds for every selected PVC that is bound, nothing is protected: then it is the reason
+	// for which the condition Protected is False. To say that a PVC is not meant, exclude it, or
+	// select others by label or with storageClassNames.
 	ReasonNotSnapshottable = "NotSnapshottable"
 )

@@ -178,7 +178,7 @@ type SnapshotScheduleSpec struct {
 
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=snapsched,categories=snapshots
+// +kubebuilder:resource:shortName=snapsched
 // +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep";"argocd.argoproj.io/sync-options=Prune=false,Delete=false";"kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="SCHEDULE",type=string,JSONPath=`.spec['snapshotInterval','schedule']`,description="Interval or cron expression"
 // +kubebuilder:printcolumn:name="TTL",type=string,JSONPath=`.spec.snapshotTTL`,description="Age at which a snapshot expires"
@@ -186,8 +186,8 @@ type SnapshotScheduleSpec struct {
 // +kubebuilder:printcolumn:name="SNAPSHOTS",type=integer,JSONPath=`.status.outputs['volumegroupsnapshots','volumesnapshots'].total`,description="Number of snapshots, or of group snapshots, that the schedule owns"
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether snapshots are taken as the spec asks"
 // +kubebuilder:printcolumn:name="PROTECTED",type=string,JSONPath=`.status.conditions[?(@.type=="Protected")].status`,description="Whether every PVC can be restored to a recent slot"
-// +kubebuilder:printcolumn:name="RECOVERY POINT",type=date,JSONPath=`.status.oldestRecoveryPointTime`,description="Time since the oldest recovery point: what a failure costs at most. A PVC without a ready snapshot counts from its creation, or from that of the schedule if that is later"
-// +kubebuilder:printcolumn:name="NEXT",type=string,JSONPath=`.status.nextSnapshotTime`,description="Time at which the next snapshot is due"
+// +kubebuilder:printcolumn:name="RECOVERY POINT",type=date,JSONPath=`.status.recoveryPointTime`,description="Time since the oldest recovery point: what a failure costs at most. Empty while a PVC has no ready snapshot"
+// +kubebuilder:printcolumn:name="NEXT",type=string,JSONPath=`.status.nextSnapshot`,description="Time at which the next snapshot is due; now while one is due"
 // +kubebuilder:printcolumn:name="SUSPEND",type=boolean,JSONPath=`.spec.suspend`,description="Whether the schedule is suspended"
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the schedule was created"
 // +kubebuilder:printcolumn:name="REASON",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"

@@ -54,6 +54,23 @@ type SnapshotScheduleStatus struct {
 	// +optional
 	NextSnapshotTime *metav1.Time `json:"nextSnapshotTime,omitempty"`
 
+	// nextSnapshot is "now" while a snapshot of a selected PVC is due, and else nextSnapshotTime
+	// as text. A snapshot that is due and not taken waits, or something is wrong: problems and
+	// the condition Ready say what. It is absent while neither is known. Example:
+	// "2026-01-02T09:00:00Z".
+	//
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	NextSnapshot string `json:"nextSnapshot,omitempty"`
+
+	// recoveryPointTime is the oldest recovery point of the selected PVCs that are not skipped:
+	// every one of them can be restored to this time or a later one. It is absent while one of them
+	// has no ready snapshot, so that it never promises what is not there; oldestRecoveryPointTime
+	// counts such a PVC with its creation instead. Example: 2026-01-02T03:00:00Z.
+	//
+	// +optional
+	RecoveryPointTime *metav1.Time `json:"recoveryPointTime,omitempty"`
+
 	// oldestRecoveryPointTime is the oldest recovery point of the selected PVCs that are not
 	// skipped. The recovery
 	// point of a PVC is the time of its newest ready snapshot: if the volume is lost,

@@ -179,6 +179,10 @@ func (in *ClusterSnapshotScheduleStatus) DeepCopyInto(out *ClusterSnapshotSchedu
 		*out = new(OutputCount)
 		**out = **in
 	}
+	if in.RecoveryPointTime != nil {
+		in, out := &in.RecoveryPointTime, &out.RecoveryPointTime
+		*out = (*in).DeepCopy()
+	}
 	if in.OldestRecoveryPointTime != nil {
 		in, out := &in.OldestRecoveryPointTime, &out.OldestRecoveryPointTime
 		*out = (*in).DeepCopy()
@@ -648,6 +652,10 @@ func (in *SnapshotScheduleStatus) DeepCopyInto(out *SnapshotScheduleStatus) {
 	}
 	if in.NextSnapshotTime != nil {
 		in, out := &in.NextSnapshotTime, &out.NextSnapshotTime
+		*out = (*in).DeepCopy()
+	}
+	if in.RecoveryPointTime != nil {
+		in, out := &in.RecoveryPointTime, &out.RecoveryPointTime
 		*out = (*in).DeepCopy()
 	}
 	if in.OldestRecoveryPointTime != nil {
