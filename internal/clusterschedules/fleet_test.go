@@ -371,7 +371,11 @@ func TestTombstoneHasNoRecoveryPoint(t *testing.T) {
 		t.Errorf("got %+v", k)
 	}
 	seen.Selected, seen.Unselected = seen.Unselected, nil
-	if k := p.Map(seen).Status.(*keyStatus); !k.RecoveryPoint.Equal(now) {
+	if k := p.Map(seen).Status.(*keyStatus); !k.RecoveryPoint.Equal(now) || !k.NoneReady {
+		t.Errorf("got %+v", k)
+	}
+	dated.Status.RecoveryPointTime = &at
+	if k := p.Map(seen).Status.(*keyStatus); !k.RecoveryPoint.Equal(now) || k.NoneReady {
 		t.Errorf("got %+v", k)
 	}
 }

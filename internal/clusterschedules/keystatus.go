@@ -35,8 +35,10 @@ type keyStatus struct {
 	// Groups is nil if the child takes no group snapshots and has none.
 	Groups        *v1alpha1.OutputCount
 	RecoveryPoint time.Time
-	Protection    protection
-	Problems      []problem
+	// NoneReady is set if a PVC with a recovery point has no ready snapshot.
+	NoneReady  bool
+	Protection protection
+	Problems   []problem
 }
 
 // problem is something wrong with one namespace.
@@ -91,7 +93,7 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 		k.Claims, k.Skipped = child.Status.Inputs.PersistentVolumeClaims.Total, child.Status.Inputs.PersistentVolumeClaims.Skipped
 	}
 	if oldest := child.Status.OldestRecoveryPointTime; oldest != nil && !detached {
-		k.RecoveryPoint = oldest.UTC()
+		k.RecoveryPoint, k.NoneReady = oldest.UTC(), child.Status.RecoveryPointTime == nil
 	}
 	k.addReady(child, outdated)
 	return k
@@ -144,6 +146,7 @@ type combined struct {
 	// Groups is nil if no child takes group snapshots or has any.
 	Groups          *v1alpha1.OutputCount
 	RecoveryPoint   time.Time
+	NoneReady       bool
 	OldestNamespace string
 	// APIMissing and Failing count namespaces.
 	APIMissing, Failing int32
@@ -183,6 +186,7 @@ func (c *combined) add(k *keyStatus) {
 		sum := plus(ptr.Deref(c.Groups, v1alpha1.OutputCount{}), *k.Groups)
 		c.Groups = &sum
 	}
+	c.NoneReady = c.NoneReady || k.NoneReady || !k.Detached && (!k.Exists || k.Uncounted) // what is not known may be none
 	c.Protections.add(k)
 	c.Problems = append(c.Problems, k.Problems...)
 	// The keys are in no order: of equal times, the first name counts.

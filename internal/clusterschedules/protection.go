@@ -33,7 +33,9 @@ const maxProtection = 500
 
 // protections count the selected namespaces by their protection.
 type protections struct {
-	current, pending, old, invalid, apiMissing int
+	current, pending, old, unsnapshottable, invalid, apiMissing int
+	// first is the first of those in which no snapshot can be taken, by name.
+	first *keyStatus
 	// worst has the oldest recovery point of those that are old.
 	worst *keyStatus
 }
@@ -50,6 +52,11 @@ func (c *protections) add(k *keyStatus) {
 		c.invalid++
 	case v1alpha1.ReasonSnapshotAPIMissing:
 		c.apiMissing++
+	case v1alpha1.ReasonNotSnapshottable:
+		c.unsnapshottable++
+		if c.first == nil || k.Namespace < c.first.Namespace {
+			c.first = k
+		}
 	case v1alpha1.ReasonRecoveryPointsOld:
 		c.addOld(k)
 	case v1alpha1.ReasonReconciling:
@@ -82,6 +89,9 @@ func setProtected(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, c protecti
 		}
 		status, reason = metav1.ConditionFalse, v1alpha1.ReasonRecoveryPointsOld
 		message = fmt.Sprintf("%s not protected; the worst is %s: %s", namespaces(c.old), c.worst.Namespace, why)
+	case c.unsnapshottable > 0:
+		status, reason = metav1.ConditionFalse, v1alpha1.ReasonNotSnapshottable
+		message = fmt.Sprintf("%s not protected; the first is %s: %s", namespaces(c.unsnapshottable), c.first.Namespace, c.first.Protection.Message)
 	case c.apiMissing > 0:
 		reason, message = v1alpha1.ReasonSnapshotAPIMissing, apiMissingMessage
 	case c.invalid > 0:

@@ -70,6 +70,11 @@ func TestProtected(t *testing.T) {
 		"some pending": {[]*keyStatus{current, pending, unknown},
 			"True RecoveryPointsCurrent 3: 1 namespace protected; the first snapshots of 2 more are pending"},
 		"all pending": {[]*keyStatus{pending, unknown}, "Unknown FirstSnapshotsPending 3: the first snapshots of 2 namespaces are pending"},
+		"no snapshot can be taken in one": {[]*keyStatus{current, key("z", v1alpha1.ReasonNotSnapshottable, 0), key("y", v1alpha1.ReasonNotSnapshottable, 0)},
+			"False NotSnapshottable 3: 2 namespaces not protected; the first is y: its message"},
+		"no snapshot can be taken in one, and one is old": {
+			[]*keyStatus{key("z", v1alpha1.ReasonNotSnapshottable, 0), key("y", v1alpha1.ReasonRecoveryPointsOld, 3)},
+			"False RecoveryPointsOld 3: 1 namespace not protected; the worst is y: its message"},
 		"one invalid": {[]*keyStatus{current, invalid}, "Unknown InvalidSpec 3: 1 namespace with an invalid SnapshotSchedule"},
 		"API missing": {[]*keyStatus{current, invalid, missing}, "Unknown SnapshotAPIMissing 3: " + apiMissingMessage},
 		"some old": {[]*keyStatus{current, missing, key("z", v1alpha1.ReasonRecoveryPointsOld, 2), key("y", v1alpha1.ReasonRecoveryPointsOld, 3)},

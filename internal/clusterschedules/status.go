@@ -101,7 +101,7 @@ func setReadyOnly(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, missing []
 // kind is missing, or a namespace undecided, they are absent: zeros are not written then.
 func setUnknown(s *v1alpha1.ClusterSnapshotScheduleStatus, known mapcontroller.Summary) {
 	s.Inputs, s.Detached, s.PersistentVolumeClaims, s.VolumeSnapshots, s.VolumeGroupSnapshots = nil, nil, nil, nil, nil
-	s.OldestRecoveryPointTime, s.OldestRecoveryPointNamespace = nil, ""
+	s.OldestRecoveryPointTime, s.RecoveryPointTime, s.OldestRecoveryPointNamespace = nil, nil, ""
 	s.Outputs.SnapshotSchedules = v1alpha1.ScheduleCount{}
 	if known.Totals != nil {
 		s.Outputs.SnapshotSchedules = v1alpha1.ScheduleCount{
@@ -119,10 +119,13 @@ func setKnown(s *v1alpha1.ClusterSnapshotScheduleStatus, known mapcontroller.Sum
 		s.PersistentVolumeClaims = &v1alpha1.ClaimTotals{Total: sum.Claims, Skipped: sum.Skipped}
 		s.VolumeSnapshots, s.VolumeGroupSnapshots = &sum.Snapshots, sum.Groups
 	}
-	s.OldestRecoveryPointTime, s.OldestRecoveryPointNamespace = nil, sum.OldestNamespace
+	s.OldestRecoveryPointTime, s.RecoveryPointTime, s.OldestRecoveryPointNamespace = nil, nil, sum.OldestNamespace
 	if !sum.RecoveryPoint.IsZero() {
 		oldest := metav1.NewTime(sum.RecoveryPoint).Rfc3339Copy()
 		s.OldestRecoveryPointTime = &oldest
+		if !sum.NoneReady {
+			s.RecoveryPointTime = &oldest
+		}
 	}
 }
 

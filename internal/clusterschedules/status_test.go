@@ -73,6 +73,9 @@ func TestStatusSumsUpTheNamespaces(t *testing.T) {
 		OldestRecoveryPointTime:      &at,
 		OldestRecoveryPointNamespace: "a",
 	}
+	if f.Status.RecoveryPointTime != nil {
+		t.Error("there is a recovery point, although namespace d has no SnapshotSchedule yet")
+	}
 	if !reflect.DeepEqual(f.Status, want) {
 		t.Errorf("got %+v, want %+v", f.Status, want)
 	}
@@ -83,6 +86,33 @@ func TestStatusSumsUpTheNamespaces(t *testing.T) {
 	setStatus(now, f, summary(0))
 	if f.Status.OldestRecoveryPointTime != nil || f.Status.OldestRecoveryPointNamespace != "" {
 		t.Error("the oldest recovery point is of a namespace that is gone")
+	}
+}
+
+// Contract: STAT-16.
+func TestTheRecoveryPointIsAbsentUnlessEveryPVCIsKnownToHaveOne(t *testing.T) {
+	good := keyStatus{Namespace: "a", Exists: true, RecoveryPoint: now.Add(-time.Hour)}
+	none, uncounted := good, good
+	none.Namespace, none.NoneReady = "b", true
+	uncounted.Namespace, uncounted.Uncounted = "c", true
+	left := keyStatus{Namespace: "d", Exists: true, Detached: true, Uncounted: true}
+	for name, tc := range map[string]struct {
+		keys []*keyStatus
+		want bool
+	}{
+		"all have one":                    {[]*keyStatus{&good}, true},
+		"one has none":                    {[]*keyStatus{&good, &none}, false},
+		"one is not known":                {[]*keyStatus{&good, &uncounted}, false},
+		"one has no SnapshotSchedule yet": {[]*keyStatus{&good, &keyStatus{Namespace: "e"}}, false},
+		"one is no longer selected":       {[]*keyStatus{&good, &left}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := gold()
+			setStatus(now, f, summary(len(tc.keys), tc.keys...))
+			if got := f.Status.RecoveryPointTime != nil; got != tc.want || f.Status.OldestRecoveryPointTime == nil {
+				t.Errorf("recoveryPointTime is %v, oldestRecoveryPointTime %v", f.Status.RecoveryPointTime, f.Status.OldestRecoveryPointTime)
+			}
+		})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // annotationDefaultClass is that of a driver's default class.
@@ -44,10 +45,13 @@ func (c Classes) notSnapshottable(claim *corev1.PersistentVolumeClaim) string {
 // Choose returns the class for a PVC's snapshots; nil leaves the choice to the
 // driver's default. A problem says why no snapshot can be taken.
 func (c Classes) Choose(claim *corev1.PersistentVolumeClaim, template *v1alpha1.SnapshotTemplateSpec) (class *string, p Problem) {
+	d := driverOf(claim)
+	if missing := c.missing(template); missing != "" && d != "" {
+		return nil, Problem{Reason: v1alpha1.ReasonWrongSnapshotClass, Message: missing}
+	}
 	if why := c.notSnapshottable(claim); why != "" {
 		return nil, Problem{Reason: v1alpha1.ReasonNotSnapshottable, Message: why}
 	}
-	d := driverOf(claim)
 	if name := template.VolumeSnapshotClassName; name != nil {
 		return name, c.named(*name, d)
 	}
@@ -64,20 +68,32 @@ func (c Classes) Choose(claim *corev1.PersistentVolumeClaim, template *v1alpha1.
 	return nil, c.defaulted(d)
 }
 
-// named returns what is wrong with a class that the template names.
-func (c Classes) named(name string, d driver) Problem {
-	found, message := c.find(name), ""
-	switch {
-	case !c.Known || d == "":
-	case found == nil:
-		message = fmt.Sprintf("VolumeSnapshotClass %s does not exist", name)
-	case driver(found.Driver) != d:
-		message = fmt.Sprintf("VolumeSnapshotClass %s belongs to driver %s, and the PVC to driver %s", name, found.Driver, d)
+// missing says that no class exists that the template names; empty if it names none.
+func (c Classes) missing(template *v1alpha1.SnapshotTemplateSpec) string {
+	if name := template.VolumeSnapshotClassName; c.Known && name != nil && c.find(*name) == nil {
+		return fmt.Sprintf("VolumeSnapshotClass %s does not exist", *name)
 	}
-	if message == "" {
+	var names []string
+	for _, listed := range template.VolumeSnapshotClassNames {
+		names = append(names, string(listed))
+	}
+	if !c.Known || len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return c.find(name) != nil }) {
+		return ""
+	}
+	return "none of volumeSnapshotClassNames exists: " + report.List(names, maxNames)
+}
+
+// maxNames is how many bytes of names a message lists.
+const maxNames = 200
+
+// named returns what is wrong with a class that the template names and that exists, if classes are known.
+func (c Classes) named(name string, d driver) Problem {
+	found := c.find(name)
+	if found == nil || d == "" || driver(found.Driver) == d {
 		return Problem{}
 	}
-	return Problem{Reason: v1alpha1.ReasonWrongSnapshotClass, Message: message}
+	return Problem{Reason: v1alpha1.ReasonWrongSnapshotClass, Message: fmt.Sprintf(
+		"VolumeSnapshotClass %s belongs to driver %s, and the PVC to driver %s", name, found.Driver, d)}
 }
 
 func (c Classes) unknownDriver() string {
@@ -94,18 +110,37 @@ func (c Classes) defaulted(d driver) Problem {
 	if !c.Known || d == "" {
 		return Problem{}
 	}
-	defaults := 0
+	var all, defaults []string
 	for _, o := range c.All {
-		if class := classOf(o); class != nil && driver(class.Driver) == d && class.Annotations[annotationDefaultClass] == "true" {
-			defaults++
+		class := classOf(o)
+		if class == nil || driver(class.Driver) != d {
+			continue
+		}
+		all = append(all, class.Name)
+		if class.Annotations[annotationDefaultClass] == "true" {
+			defaults = append(defaults, class.Name)
 		}
 	}
-	if defaults == 1 {
+	if len(defaults) == 1 {
 		return Problem{}
 	}
-	return Problem{Reason: v1alpha1.ReasonNoDefaultSnapshotClass, Message: fmt.Sprintf(
-		"driver %s has %d VolumeSnapshotClasses, of which %d are the default; name one in the schedule, or make one the default",
-		d, c.count(d), defaults)}
+	return Problem{Reason: v1alpha1.ReasonNoDefaultSnapshotClass, Message: notOneDefault(d, "volumesnapshotclass", annotationDefaultClass, all, defaults)}
+}
+
+// notOneDefault says that a driver has not exactly one default class, and what to do. The API server validates the names of classes.
+func notOneDefault(d driver, resource, annotation string, all, defaults []string) string {
+	slices.Sort(all)
+	slices.Sort(defaults)
+	annotate := "kubectl annotate " + resource + " "
+	switch {
+	case len(all) == 1:
+		return fmt.Sprintf("the only class of %s, %s, is not its default: %s%s %s=true", d, all[0], annotate, all[0], annotation)
+	case len(defaults) > 1:
+		return fmt.Sprintf("%d classes of %s are its default: %s; name one in the schedule, or leave one the default: %s%s %s-",
+			len(defaults), d, report.List(defaults, maxNames), annotate, defaults[1], annotation)
+	}
+	return fmt.Sprintf("none of the %d classes of %s is its default: %s; name one in the schedule, or make one the default: %s%s %s=true",
+		len(all), d, report.List(all, maxNames), annotate, all[0], annotation)
 }
 
 // count returns how many classes a driver has.

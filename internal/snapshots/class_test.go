@@ -40,14 +40,21 @@ func TestChoose(t *testing.T) {
 		wantReason string
 		wantText   string
 	}{
-		"one default":                    {claim: ours, classes: classes{class("fast", testDriver), plainClass("slow", testDriver), other}},
-		"no class of the driver":         {claim: ours, classes: classes{other}, wantReason: v1alpha1.ReasonNotSnapshottable, wantText: testDriver},
-		"no class at all":                {claim: ours, wantReason: v1alpha1.ReasonNotSnapshottable},
-		"no class, and one is named":     {claim: ours, template: named("other"), classes: classes{other}, wantReason: v1alpha1.ReasonNotSnapshottable},
-		"no class, and some are listed":  {claim: ours, template: listed("other"), classes: classes{other}, wantReason: v1alpha1.ReasonNotSnapshottable},
-		"no default":                     {claim: ours, classes: classes{plainClass("fast", testDriver)}, wantReason: v1alpha1.ReasonNoDefaultSnapshotClass, wantText: "0 are the default"},
-		"the default of another driver":  {claim: ours, classes: classes{plainClass("fast", testDriver), other}, wantReason: v1alpha1.ReasonNoDefaultSnapshotClass},
-		"two defaults":                   {claim: ours, classes: classes{class("fast", testDriver), class("slow", testDriver)}, wantReason: v1alpha1.ReasonNoDefaultSnapshotClass, wantText: "2 are the default"},
+		"one default":                                {claim: ours, classes: classes{class("fast", testDriver), plainClass("slow", testDriver), other}},
+		"no class of the driver":                     {claim: ours, classes: classes{other}, wantReason: v1alpha1.ReasonNotSnapshottable, wantText: testDriver},
+		"no class at all":                            {claim: ours, wantReason: v1alpha1.ReasonNotSnapshottable},
+		"no class, and one is named":                 {claim: ours, template: named("other"), classes: classes{other}, wantReason: v1alpha1.ReasonNotSnapshottable},
+		"no class, and some are listed":              {claim: ours, template: listed("other"), classes: classes{other}, wantReason: v1alpha1.ReasonNotSnapshottable},
+		"no class, and the named one does not exist": {claim: ours, template: named("none"), classes: classes{other}, wantReason: v1alpha1.ReasonWrongSnapshotClass, wantText: "none does not exist"},
+		"no class, and none listed exists":           {claim: ours, template: listed("none", "neither"), classes: classes{other}, wantReason: v1alpha1.ReasonWrongSnapshotClass, wantText: "none of volumeSnapshotClassNames exists: none, neither"},
+		"none listed exists":                         {claim: ours, template: listed("none"), classes: classes{class("fast", testDriver)}, wantReason: v1alpha1.ReasonWrongSnapshotClass},
+		"no default": {claim: ours, classes: classes{plainClass("fast", testDriver)}, wantReason: v1alpha1.ReasonNoDefaultSnapshotClass,
+			wantText: "the only class of csi.example.com, fast, is not its default: kubectl annotate volumesnapshotclass fast " + annotationDefaultClass + "=true"},
+		"the default of another driver": {claim: ours, classes: classes{plainClass("fast", testDriver), other}, wantReason: v1alpha1.ReasonNoDefaultSnapshotClass},
+		"two defaults": {claim: ours, classes: classes{class("fast", testDriver), class("slow", testDriver)}, wantReason: v1alpha1.ReasonNoDefaultSnapshotClass,
+			wantText: "2 classes of csi.example.com are its default: fast, slow; name one in the schedule, or leave one the default: kubectl annotate volumesnapshotclass slow " + annotationDefaultClass + "-"},
+		"several, none the default": {claim: ours, classes: classes{plainClass("slow", testDriver), plainClass("fast", testDriver)}, wantReason: v1alpha1.ReasonNoDefaultSnapshotClass,
+			wantText: "none of the 2 classes of csi.example.com is its default: fast, slow; name one in the schedule, or make one the default: kubectl annotate volumesnapshotclass fast "},
 		"two defaults, and one is named": {claim: ours, template: named("slow"), classes: classes{class("fast", testDriver), class("slow", testDriver)}, want: "slow"},
 		"named":                          {claim: ours, template: named("fast"), classes: classes{plainClass("fast", testDriver)}, want: "fast"},
 		"named, of another driver":       {claim: ours, template: named("other"), classes: classes{class("fast", testDriver), other}, wantReason: v1alpha1.ReasonWrongSnapshotClass, wantText: "other.example.com"},
@@ -66,6 +73,8 @@ func TestChoose(t *testing.T) {
 		"provisioned by hand":                   {claim: byHand, classes: classes{other}},
 		"provisioned by hand, listed":           {claim: byHand, template: listed("other"), classes: classes{other}, wantReason: v1alpha1.ReasonWrongSnapshotClass},
 		"in-tree":                               {claim: inTree, classes: classes{class("fast", "kubernetes.io/nfs")}, wantReason: v1alpha1.ReasonNotSnapshottable, wantText: "in-tree"},
+		"in-tree, the named one does not exist": {claim: inTree, template: named("none"), classes: classes{class("fast", testDriver)}, wantReason: v1alpha1.ReasonWrongSnapshotClass},
+		"in-tree, named, may not be read":       {claim: inTree, template: named("none"), unreadable: true, wantReason: v1alpha1.ReasonNotSnapshottable},
 		"in-tree, classes may not be read":      {claim: inTree, unreadable: true, wantReason: v1alpha1.ReasonNotSnapshottable},
 		"classes may not be read":               {claim: ours, unreadable: true},
 		"classes may not be read, one is named": {claim: ours, template: named("fast"), unreadable: true, want: "fast"},
@@ -84,7 +93,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Contract: CLASS-1, CLASS-2, CLASS-3.
+// Contract: CLASS-1, CLASS-2, CLASS-3, CLASS-8.
 func TestMapByClass(t *testing.T) {
 	ours := func() claimBuilder { return claim("data").of(testDriver) }
 	due := ago(time.Hour)
@@ -95,6 +104,9 @@ func TestMapByClass(t *testing.T) {
 		"no class, no snapshots": {
 			schedule: every("6h"), claim: ours(), wantSkip: "NotSnapshottable: no VolumeSnapshotClass belongs to driver " + testDriver,
 		},
+		"no class, and the named one does not exist": {schedule: wrong, claim: ours(), wantProblem: v1alpha1.ReasonWrongSnapshotClass},
+		"lost":                    {schedule: every("6h"), claim: ours().phase(corev1.ClaimLost), wantSkip: "its volume is lost", wantProblem: v1alpha1.ReasonClaimLost},
+		"lost and being deleted":  {schedule: every("6h"), claim: ours().phase(corev1.ClaimLost).deleting(), wantSkip: "being deleted"},
 		"not Bound, no class":     {schedule: every("6h"), claim: ours().phase(corev1.ClaimPending), wantSkip: "not Bound"},
 		"being deleted, no class": {schedule: every("6h"), claim: ours().deleting(), wantSkip: "being deleted"},
 		"no class any more": {

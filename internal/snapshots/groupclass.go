@@ -94,21 +94,21 @@ func driverOfGroup(of *subject) (d driver, refused Problem) {
 
 // defaultOf returns why the snapshot controller finds no default class of a driver.
 func defaultOf(d driver, ofDriver []*groupv1.VolumeGroupSnapshotClass) Problem {
-	defaults := 0
+	var all, defaults []string
 	for _, class := range ofDriver {
+		all = append(all, class.Name)
 		if class.Annotations[annotationDefaultGroupClass] == "true" {
-			defaults++
+			defaults = append(defaults, class.Name)
 		}
 	}
 	switch {
-	case d == "" || defaults == 1:
+	case d == "" || len(defaults) == 1:
 		return Problem{}
 	case len(ofDriver) == 0:
 		return Problem{Reason: v1alpha1.ReasonNoGroupSnapshotClass, Message: fmt.Sprintf("no VolumeGroupSnapshotClass belongs to driver %s", d)}
 	}
-	return Problem{Reason: v1alpha1.ReasonNoDefaultGroupSnapshotClass, Message: fmt.Sprintf(
-		"driver %s has %d VolumeGroupSnapshotClasses, of which %d are the default; name one in the schedule, or make one the default",
-		d, len(ofDriver), defaults)}
+	return Problem{Reason: v1alpha1.ReasonNoDefaultGroupSnapshotClass,
+		Message: notOneDefault(d, "volumegroupsnapshotclass", annotationDefaultGroupClass, all, defaults)}
 }
 
 // groupClasses returns some of the VolumeGroupSnapshotClasses.

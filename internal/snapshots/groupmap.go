@@ -46,10 +46,14 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	status := p.statusOf(&of, g.Whole.Snapshots, seen.Now)
 	status.Spared, d.Status = spared, status
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
+	for _, claim := range of.claims {
+		status.addLost(claim)
+	}
 	if status.skip(skipReason) {
 		return d
 	}
 	status.NextSlot = slots.Next
+	status.due = !decided.Take.Create() && isDue(slots, g.Whole.Snapshots, seen.Now)
 	if decided.Take.Create() {
 		d.Ensure = append(d.Ensure, desired(&of, newGroup(p.schedule, &of, class, slots.Current), limit, g.Whole.Snapshots, seen.Now))
 		status.pending = &pendingSlot{slot: slots.Current, driver: limit}
@@ -188,6 +192,7 @@ func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *sub
 		if skip(claim) == "" {
 			part.protection = p.protect(d, of, since, from, series, now)
 			status.RecoveryPoint = earliest(status.RecoveryPoint, part.recoveryPoint)
+			status.noneReady = status.noneReady || retention.NewestReady(series, now) < 0
 		}
 		drills := drillsOf(found, series, now)
 		part.verified = drills.Verified

@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -26,12 +27,19 @@ type keyStatus struct {
 	// NextSlot is the earliest future slot.
 	NextSlot      time.Time
 	RecoveryPoint time.Time
+	// due is set while a slot has no snapshot and none is about to be created.
+	due bool
+	// noneReady is set while a PVC that is not skipped has no ready snapshot.
+	noneReady bool
 	// Pending and Failed count snapshots of a selected PVC. What is neither is
 	// ready.
 	Pending, Failed int
 	// SkipReason says why the PVC cannot be snapshotted now.
 	SkipReason string
-	Problems   []Problem
+	// unsnapshottable is set if the PVC is skipped as NotSnapshottable, so that nothing but a new
+	// VolumeSnapshotClass can ever protect it.
+	unsnapshottable bool
+	Problems        []Problem
 	// Paused is set if deletes were due but not safe.
 	Paused bool
 	// reported is set once the writes of a pass have ended: until then nothing is known
@@ -134,7 +142,7 @@ const (
 // skip says why nothing can be taken now, of a PVC or of a group, and returns whether that is so. Nothing more is said then.
 func (k *keyStatus) skip(reason string) bool {
 	if k.SkipReason = reason; reason != "" {
-		k.RecoveryPoint = time.Time{}
+		k.RecoveryPoint, k.unsnapshottable = time.Time{}, strings.HasPrefix(reason, v1alpha1.ReasonNotSnapshottable+": ")
 	}
 	return reason != ""
 }
@@ -166,6 +174,8 @@ func (k *keyStatus) addIfNew(p Problem) {
 // combined is what the PVCs of a schedule add up to.
 type combined struct {
 	LastSnapshot, NextSlot, RecoveryPoint time.Time
+	// Due is set while a slot of a PVC has no snapshot, and NoneReady while a PVC has no ready one.
+	Due, NoneReady bool
 	// Verified is the oldest last success of a drill.
 	Verified time.Time
 	// Pending and Failed count snapshots.
@@ -203,6 +213,7 @@ func combine(keys []any, problems ...Problem) combined {
 		}
 		c.NextSlot = earliest(c.NextSlot, k.NextSlot)
 		c.RecoveryPoint = earliest(c.RecoveryPoint, k.RecoveryPoint)
+		c.Due, c.NoneReady = c.Due || k.due, c.NoneReady || k.noneReady
 		if k.verified != nil {
 			c.Verified = earliest(c.Verified, *k.verified)
 		}
@@ -242,6 +253,10 @@ func combine(keys []any, problems ...Problem) combined {
 // protections counts the PVCs of a schedule by their protection.
 type protections struct {
 	current, pending, old int
+	// unsnapshottable counts those that are Bound and skipped.
+	unsnapshottable int
+	// first is the first of these, by name.
+	first *keyStatus
 	// worst is the PVC with the oldest recovery point that is old.
 	worst *keyStatus
 }
@@ -249,6 +264,12 @@ type protections struct {
 func (c *protections) add(k *keyStatus) {
 	for _, part := range k.parts() {
 		c.add(&keyStatus{Claim: part.name, RecoveryPoint: part.recoveryPoint, protection: part.protection})
+	}
+	if k.unsnapshottable {
+		c.unsnapshottable += k.weight()
+		if c.first == nil || k.name() < c.first.name() {
+			c.first = k
+		}
 	}
 	switch k.protection {
 	case protectionNone:

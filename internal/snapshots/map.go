@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -54,6 +55,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 
 	status := p.statusOf(&of, series.Snapshots, seen.Now)
 	status.Spared, d.Status = spared, status
+	status.addLost(claim)
 	if status.skip(skipReason) {
 		return d
 	}
@@ -62,7 +64,8 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if refused.Reason != "" {
 		status.add(refused)
 	}
-	status.NextSlot = slots.Next
+	status.NextSlot, status.noneReady = slots.Next, retention.NewestReady(series.Snapshots, seen.Now) < 0
+	status.due = !decided.Take.Create() && isDue(slots, series.Snapshots, seen.Now)
 	if len(d.Ensure) > 0 {
 		status.pending = &pendingSlot{slot: slots.Current, driver: driver(d.Ensure[0].Limit)}
 	} else if status.LastSnapshot.Before(slots.Dropped) {
@@ -79,6 +82,11 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		p.addWithheld(&d, status, template, &of, series.Snapshots, decided.Take, seen.Now)
 	}
 	return d
+}
+
+// isDue returns whether the current slot has no snapshot, also if a problem or another snapshot is in the way.
+func isDue(slots schedule.Slots, series []retention.Snapshot, now time.Time) bool {
+	return !slots.Current.IsZero() && !slots.Current.After(now) && !retention.Covered(series, slots.Current, now)
 }
 
 // addWithheld adds that a PVC is overdue whose snapshots are withheld: nobody may ever make the specs
@@ -334,10 +342,21 @@ func skip(claim *corev1.PersistentVolumeClaim) string {
 	switch {
 	case claim.DeletionTimestamp != nil:
 		return "being deleted"
+	case claim.Status.Phase == corev1.ClaimLost:
+		return "its volume is lost"
 	case claim.Status.Phase != corev1.ClaimBound:
 		return "not Bound"
 	}
 	return ""
+}
+
+// addLost adds that the volume of a PVC is gone.
+func (k *keyStatus) addLost(claim *corev1.PersistentVolumeClaim) {
+	if claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimLost {
+		return
+	}
+	k.add(Problem{Claim: claim.Name, Reason: v1alpha1.ReasonClaimLost, Message: fmt.Sprintf(
+		"its PersistentVolume is gone, and its data with it: kubectl snapsched restore --namespace %s --pvc %s", claim.Namespace, claim.Name)})
 }
 
 // recoveryPoint returns the time to which a PVC can be restored; without a ready

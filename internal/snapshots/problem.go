@@ -32,6 +32,8 @@ func (p Problem) String() string {
 var (
 	// failingReasons mean that a PVC is not backed up as it should be.
 	failingReasons = []string{
+		v1alpha1.ReasonClaimLost,
+		v1alpha1.ReasonInternalError,
 		v1alpha1.ReasonCreateFailed,
 		v1alpha1.ReasonNoSnapshotClass,
 		v1alpha1.ReasonWrongSnapshotClass,

@@ -147,6 +147,15 @@ func TestSetStatusProtected(t *testing.T) {
 			"1 PersistentVolumeClaim with a ready snapshot of a recent slot; the first snapshots of 1 more are pending"},
 		"all are pending": {[]*keyStatus{pending, pending}, metav1.ConditionUnknown, v1alpha1.ReasonFirstSnapshotsPending,
 			"2 PersistentVolumeClaims without a ready snapshot; the first slot is not due, or younger than readyDeadline"},
+		"none can be snapshotted": {[]*keyStatus{{Claim: "a", SkipReason: "NotSnapshottable: why", unsnapshottable: true}, {Claim: "s", SkipReason: "not Bound"}},
+			metav1.ConditionFalse, v1alpha1.ReasonNotSnapshottable,
+			"no snapshot can be taken of any PersistentVolumeClaim; e.g. a: NotSnapshottable: why; create a VolumeSnapshotClass, " +
+				"or leave them out with storageClassNames, the selector or annotation snapshots.mapcontroller.dev/exclude"},
+		"one cannot be snapshotted": {[]*keyStatus{{Claim: "a", SkipReason: "NotSnapshottable: why", unsnapshottable: true}, current},
+			metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent, "1 PersistentVolumeClaim with a ready snapshot of a recent slot"},
+		"one cannot be snapshotted, one is pending": {[]*keyStatus{{Claim: "a", unsnapshottable: true}, pending},
+			metav1.ConditionUnknown, v1alpha1.ReasonFirstSnapshotsPending,
+			"1 PersistentVolumeClaim without a ready snapshot; the first slot is not due, or younger than readyDeadline"},
 		"some are old": {
 			[]*keyStatus{current, pending, key("c", protectionOld, 2*day), key("e", protectionOld, 3*day), key("d", protectionOld, 3*day)},
 			metav1.ConditionFalse, v1alpha1.ReasonRecoveryPointsOld, "3 PersistentVolumeClaims without a ready snapshot of a recent slot; " +

@@ -91,6 +91,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	for _, p := range problems {
 		after.add(p)
 	}
+	after.due = after.due || after.waits() && len(outcome.Created) == 0
 	after.judgeOverdue(before, outcome)
 	after.judgePending(before, outcome)
 	after.carryWords(before, s.Spec.Suspend)
@@ -182,7 +183,7 @@ func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcom
 var statusOnly = []string{
 	v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow,
 	v1alpha1.ReasonNoSnapshotClass, v1alpha1.ReasonWrongSnapshotClass, v1alpha1.ReasonNoDefaultSnapshotClass,
-	v1alpha1.ReasonVolumeLimit, v1alpha1.ReasonVerificationFailed,
+	v1alpha1.ReasonVolumeLimit, v1alpha1.ReasonVerificationFailed, v1alpha1.ReasonClaimLost,
 	v1alpha1.ReasonGroupSnapshotAPIMissing, v1alpha1.ReasonNoGroupSnapshotClass, v1alpha1.ReasonNoDefaultGroupSnapshotClass,
 	v1alpha1.ReasonMixedDrivers, v1alpha1.ReasonGroupMismatch, v1alpha1.ReasonGroupStopped, v1alpha1.ReasonGroupTooLarge, v1alpha1.ReasonMemberDeleted,
 }

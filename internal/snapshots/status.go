@@ -92,13 +92,25 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 
 func setTimes(status *v1alpha1.SnapshotScheduleStatus, suspended bool, sum combined) {
 	status.LastSnapshotTime = timeOf(sum.LastSnapshot)
-	status.OldestRecoveryPointTime = timeOf(sum.RecoveryPoint)
+	status.OldestRecoveryPointTime, status.RecoveryPointTime = timeOf(sum.RecoveryPoint), nil
+	if !sum.NoneReady {
+		status.RecoveryPointTime = timeOf(sum.RecoveryPoint)
+	}
 	status.OldestVerifiedTime = timeOf(sum.Verified)
-	status.NextSnapshotTime = nil
+	status.NextSnapshotTime, status.NextSnapshot = nil, ""
 	if !suspended {
 		status.NextSnapshotTime = timeOf(sum.NextSlot)
 	}
+	switch {
+	case sum.Due:
+		status.NextSnapshot = nextNow
+	case status.NextSnapshotTime != nil:
+		status.NextSnapshot = status.NextSnapshotTime.UTC().Format(time.RFC3339)
+	}
 }
+
+// nextNow is what status.nextSnapshot says while a slot is due.
+const nextNow = "now"
 
 func setInvalid(now time.Time, s *v1alpha1.SnapshotSchedule, why error) {
 	setUnknown(&s.Status)
@@ -185,8 +197,8 @@ func earlierProblems(s *v1alpha1.SnapshotSchedule, k *keyStatus) []Problem {
 // were computed for another generation. The counts of outputs do not depend on the spec.
 func setUnknown(status *v1alpha1.SnapshotScheduleStatus) {
 	status.Inputs, status.Detached = nil, nil
-	status.LastSnapshotTime, status.NextSnapshotTime = nil, nil
-	status.OldestRecoveryPointTime, status.OldestVerifiedTime = nil, nil
+	status.LastSnapshotTime, status.NextSnapshotTime, status.NextSnapshot = nil, nil, ""
+	status.OldestRecoveryPointTime, status.RecoveryPointTime, status.OldestVerifiedTime = nil, nil, nil
 }
 
 // count converts a number of objects to the API's type.
@@ -290,6 +302,11 @@ func setProtected(now time.Time, s *v1alpha1.SnapshotSchedule, c protections) {
 	case c.current > 0:
 		status, reason = metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent
 		message = pvcs(c.current) + " with a ready snapshot of a recent slot" + waits
+	case c.unsnapshottable > 0 && c.pending == 0:
+		status, reason = metav1.ConditionFalse, v1alpha1.ReasonNotSnapshottable
+		message = fmt.Sprintf("no snapshot can be taken of any PersistentVolumeClaim; e.g. %s: %s; "+
+			"create a VolumeSnapshotClass, or leave them out with storageClassNames, the selector or annotation %s",
+			c.first.name(), report.Text(c.first.SkipReason, maxFirst), v1alpha1.AnnotationExclude)
 	case c.pending > 0:
 		reason = v1alpha1.ReasonFirstSnapshotsPending
 		message = fmt.Sprintf("%s without a ready snapshot; the first slot is not due, or younger than readyDeadline", pvcs(c.pending))

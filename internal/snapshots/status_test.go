@@ -154,9 +154,36 @@ func TestSetStatusCountsAndTimes(t *testing.T) {
 	const want = `{"observedGeneration":3,"inputs":{"persistentvolumeclaims":{"total":2,"skipped":0}},` +
 		`"outputs":{"volumesnapshots":{"total":6,"ready":4}},"detached":{"mapKeys":1,"volumesnapshots":2},` +
 		`"lastSnapshotTime":"2026-06-15T11:00:00Z","nextSnapshotTime":"2026-06-15T13:00:00Z",` +
+		`"nextSnapshot":"2026-06-15T13:00:00Z","recoveryPointTime":"2026-06-14T12:00:00Z",` +
 		`"oldestRecoveryPointTime":"2026-06-14T12:00:00Z","oldestVerifiedTime":"2026-06-13T12:00:00Z","conditions":[`
 	if got := toJSON(s.Status); !strings.HasPrefix(got, want) {
 		t.Errorf("got  %s\nwant %s…", got, want)
+	}
+}
+
+// Contract: STAT-16.
+func TestStatusSaysNowWhileASlotIsDueAndHasARecoveryPointOnlyIfAllDo(t *testing.T) {
+	good := &keyStatus{Claim: "a", NextSlot: in(time.Hour), RecoveryPoint: ago(time.Hour)}
+	due := &keyStatus{Claim: "b", NextSlot: in(2 * time.Hour), RecoveryPoint: ago(day), due: true, noneReady: true}
+	for name, tc := range map[string]struct {
+		schedule  scheduleBuilder
+		keys      []*keyStatus
+		wantNext  string
+		wantPoint bool
+	}{
+		"nothing is due":                  {every("6h"), []*keyStatus{good}, "2026-06-15T13:00:00Z", true},
+		"a slot is due, and has no place": {every("6h"), []*keyStatus{good, due}, nextNow, false},
+		"a request, while suspended":      {every("6h").suspended(), []*keyStatus{due}, nextNow, false},
+		"suspended":                       {every("6h").suspended(), []*keyStatus{good}, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tc.schedule.SnapshotSchedule
+			setStatus(noon, s, known(len(tc.keys), tc.keys...))
+			if s.Status.NextSnapshot != tc.wantNext || (s.Status.RecoveryPointTime != nil) != tc.wantPoint || s.Status.OldestRecoveryPointTime == nil {
+				t.Errorf("nextSnapshot is %q, recoveryPointTime %v, oldestRecoveryPointTime %v",
+					s.Status.NextSnapshot, s.Status.RecoveryPointTime, s.Status.OldestRecoveryPointTime)
+			}
+		})
 	}
 }
 
@@ -174,10 +201,10 @@ func TestSetStatusWithoutNextSnapshotTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := tc.schedule.SnapshotSchedule
 			old := metav1.NewTime(noon)
-			s.Status.NextSnapshotTime = &old
+			s.Status.NextSnapshotTime, s.Status.NextSnapshot, s.Status.RecoveryPointTime = &old, nextNow, &old
 			setStatus(noon, s, tc.known)
-			if s.Status.NextSnapshotTime != nil {
-				t.Errorf("it is %v", s.Status.NextSnapshotTime)
+			if s.Status.NextSnapshotTime != nil || s.Status.NextSnapshot != "" || s.Status.RecoveryPointTime != nil {
+				t.Errorf("it is %v, %q, %v", s.Status.NextSnapshotTime, s.Status.NextSnapshot, s.Status.RecoveryPointTime)
 			}
 		})
 	}

@@ -91,6 +91,10 @@ func TestAlerts(t *testing.T) {
 		"ready Scheduled": never, "ready NoMatchingClaims": always(1), "persistentvolumeclaims": always(2).then(hour, always(0)),
 		"oldest_recovery_point_timestamp_seconds": never, "next_slot_timestamp_seconds": never, "snapshots ready": always(0),
 	}
+	cannot := pod{
+		"protected RecoveryPointsCurrent": never, "protected NotSnapshottable": samples(never).then(hour, always(0)),
+		"skipped_persistentvolumeclaims": always(2), "oldest_recovery_point_timestamp_seconds": never, "snapshots ready": always(0),
+	}
 	tests := []struct {
 		name     string
 		scenario scenario
@@ -105,7 +109,7 @@ func TestAlerts(t *testing.T) {
 		{"the first snapshots are pending", oneOperator(healthy().with(pod{
 			"protected RecoveryPointsCurrent": never, "oldest_recovery_point_timestamp_seconds": always(0),
 		})), nil},
-		{"no PVC matches", oneOperator(healthy().with(matchesNothing)), []string{"2:00–end warning MatchesNothing: shop/backup: no PersistentVolumeClaim matches"}},
+		{"no PVC matches", oneOperator(healthy().with(matchesNothing)), []string{"2:00–end warning MatchesNothing: shop/backup: protects nothing"}},
 		{"no PVC matches for half an hour", oneOperator(healthy().with(pod{
 			"persistentvolumeclaims": always(2).then(hour, always(0)).then(hour+30, always(2)),
 		})), nil},
@@ -113,6 +117,11 @@ func TestAlerts(t *testing.T) {
 		{"no PVC matches, in a namespace of a fleet", oneOperator(healthy().with(matchesNothing).with(pod{
 			"suspended": never, "suspended gold": always(0),
 		})), nil},
+		{"no PVC can be snapshotted", oneOperator(healthy().with(cannot)), []string{"2:00–end warning MatchesNothing: shop/backup: protects nothing"}},
+		{"no PVC can be snapshotted, in a namespace of a fleet", oneOperator(healthy().with(cannot).with(pod{
+			"suspended": never, "suspended gold": always(0),
+		})), []string{"2:00–end warning MatchesNothing: shop/backup: protects nothing"}},
+		{"no PVC is bound yet", oneOperator(healthy().with(cannot).with(pod{"protected NotSnapshottable": never})), nil},
 
 		{"suspended, and forgotten", oneOperator(healthy().with(missed).with(suspendedAt(2*hour + 5))), []string{"5:01–end " + suspended}},
 		{"suspended, and snapshots are requested", oneOperator(healthy().with(suspendedAt(2 * hour))), nil},

@@ -218,6 +218,7 @@ func (st *State) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wron
 	got := v1alpha1.SnapshotScheduleStatus{
 		Inputs: status.Inputs, Outputs: status.Outputs, Detached: status.Detached,
 		LastSnapshotTime: status.LastSnapshotTime, OldestRecoveryPointTime: status.OldestRecoveryPointTime,
+		RecoveryPointTime: status.RecoveryPointTime,
 	}
 	var want v1alpha1.SnapshotScheduleStatus
 	if invalid == nil {
@@ -228,6 +229,7 @@ func (st *State) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wron
 			fail("retention is not paused, and the spec is invalid")
 		}
 		want.Outputs, got.NextSnapshotTime, got.MoreProblems = got.Outputs, status.NextSnapshotTime, status.MoreProblems
+		got.NextSnapshot = status.NextSnapshot
 		for _, p := range status.Problems {
 			if p.Reason != v1alpha1.ReasonInvalidRequestedAt || p.PersistentVolumeClaim != "" {
 				got.Problems = append(got.Problems, p)
@@ -244,6 +246,7 @@ func (st *State) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wron
 func (st *State) wantStatus(s *v1alpha1.SnapshotSchedule, now time.Time) v1alpha1.SnapshotScheduleStatus {
 	status := v1alpha1.SnapshotScheduleStatus{Inputs: &v1alpha1.Inputs{}, Detached: &v1alpha1.Detached{}}
 	var last, oldest time.Time
+	noneReady := false
 	for _, e := range st.allSeries(s, now) {
 		last = later(last, e.newestSlot())
 		status.Outputs.VolumeSnapshots.Total += int32(len(e.snapshots))
@@ -265,12 +268,17 @@ func (st *State) wantStatus(s *v1alpha1.SnapshotSchedule, now time.Time) v1alpha
 		point := Anchor(s, e.claim)
 		if ready := readyOnes(e.snapshots); len(ready) > 0 {
 			point = ageBase(ready[0], now)
+		} else {
+			noneReady = true
 		}
 		if oldest.IsZero() || point.Before(oldest) {
 			oldest = point
 		}
 	}
 	status.LastSnapshotTime, status.OldestRecoveryPointTime = inSeconds(last), inSeconds(oldest)
+	if !noneReady {
+		status.RecoveryPointTime = status.OldestRecoveryPointTime
+	}
 	return status
 }
 
