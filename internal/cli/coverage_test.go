@@ -64,7 +64,7 @@ func TestCoverageByStorage(t *testing.T) {
 		"classes that the user may not read, some listed":    {driver: block.Driver, taken: true, listed: listed, want: protected},
 		"none of the listed classes fits": {
 			driver: block.Driver, taken: true, listed: listed, classes: snapshots.Classes{Known: true, All: []client.Object{block}},
-			want: unprotected, reason: "nightly: NoDefaultSnapshotClass",
+			want: unprotected, reason: "nightly: WrongSnapshotClass",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,9 +113,9 @@ func TestRefusedSaysWhyNoSnapshotIsTaken(t *testing.T) {
 	}{
 		"the user may not read classes, one named":   {named, snapshots.Classes{}, ""},
 		"the user may not read classes, some listed": {listed, snapshots.Classes{}, ""},
-		"no class of the driver":                     {named, snapshots.Classes{Known: true}, v1alpha1.ReasonNotSnapshottable},
+		"no class of the driver":                     {named, snapshots.Classes{Known: true}, v1alpha1.ReasonWrongSnapshotClass},
 		"another class than the one named":           {named, block, v1alpha1.ReasonWrongSnapshotClass},
-		"another class than those listed":            {listed, block, v1alpha1.ReasonNoDefaultSnapshotClass},
+		"another class than those listed":            {listed, block, v1alpha1.ReasonWrongSnapshotClass},
 	} {
 		s := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
 		s.Spec.SnapshotTemplate.Spec = test.template

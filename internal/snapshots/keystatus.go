@@ -27,24 +27,23 @@ type keyStatus struct {
 	// NextSlot is the earliest future slot.
 	NextSlot      time.Time
 	RecoveryPoint time.Time
-	// due is set while a slot has no snapshot and none is about to be created.
-	due bool
-	// noneReady is set while a PVC that is not skipped has no ready snapshot.
-	noneReady bool
 	// Pending and Failed count snapshots of a selected PVC. What is neither is
 	// ready.
 	Pending, Failed int
 	// SkipReason says why the PVC cannot be snapshotted now.
 	SkipReason string
-	// unsnapshottable is set if the PVC is skipped as NotSnapshottable, so that nothing but a new
-	// VolumeSnapshotClass can ever protect it.
-	unsnapshottable bool
 	Problems        []Problem
 	// Paused is set if deletes were due but not safe.
 	Paused bool
 	// reported is set once the writes of a pass have ended: until then nothing is known
 	// about them.
 	reported bool
+	// due is set while a slot has no snapshot and none is about to be created.
+	due bool
+	// noneReady is set while a PVC that is not skipped has no ready snapshot.
+	noneReady bool
+	// unsnapshottable is set if the PVC is skipped as NotSnapshottable: a new class may end that, time does not.
+	unsnapshottable bool
 	// retained is set if the data of deleted snapshots stays in the storage.
 	retained bool
 	// Spared counts snapshots that would be deleted, but for a grace.

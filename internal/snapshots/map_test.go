@@ -156,7 +156,7 @@ func (tc *mapCase) check(t *testing.T, got mapcontroller.Decision) {
 func TestMapSkips(t *testing.T) {
 	runMap(t, map[string]mapCase{
 		"Pending":       {schedule: every("6h"), claim: claim("data").phase(corev1.ClaimPending), wantSkip: "not Bound"},
-		"Lost":          {schedule: every("6h"), claim: claim("data").phase(corev1.ClaimLost), wantSkip: "not Bound"},
+		"Lost":          {schedule: every("6h"), claim: claim("data").phase(corev1.ClaimLost), wantSkip: "its volume is lost", wantProblem: v1alpha1.ReasonClaimLost},
 		"no phase yet":  {schedule: every("6h"), claim: claim("data").phase(""), wantSkip: "not Bound"},
 		"being deleted": {schedule: every("6h"), claim: claim("data").deleting(), wantSkip: "being deleted"},
 		"being deleted and not Bound": {
@@ -169,10 +169,10 @@ func TestMapSkips(t *testing.T) {
 		"retention continues, with the floor": {
 			schedule: every("6h").ttl("1h"), claim: claim("data").phase(corev1.ClaimLost),
 			snapshots:  series{ready(2 * time.Hour), ready(3 * time.Hour)},
-			wantDelete: []string{"3h0m0s"}, wantEvidence: []string{"2h0m0s"}, wantSkip: "not Bound",
+			wantDelete: []string{"3h0m0s"}, wantEvidence: []string{"2h0m0s"}, wantSkip: "its volume is lost", wantProblem: v1alpha1.ReasonClaimLost,
 		},
 		"reports no problem of a PVC that cannot be snapshotted": {
-			schedule: every("6h"), claim: claim("data").phase(corev1.ClaimLost),
+			schedule: every("6h"), claim: claim("data").phase(corev1.ClaimPending),
 			snapshots: series{uncut(2 * time.Hour)}, wantSkip: "not Bound",
 		},
 	})
