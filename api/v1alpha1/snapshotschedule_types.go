@@ -64,8 +64,9 @@ type SnapshotScheduleSpec struct {
 	// hour, day of month, month, day of week), or one of @hourly, @daily, @weekly, @monthly
 	// and @yearly. A field is * for any value, a number, a range such as 1-5, a list such as
 	// 1,15, or has a step such as */6. Months and days may be names such as JAN and MON; 0 is
-	// Sunday. Times are in timeZone. Set exactly one of snapshotInterval and schedule. The
-	// example means every day at 02:30. Example: "30 2 * * *".
+	// Sunday. If both day fields are restricted, a day that matches either of them counts, as
+	// in every cron. Times are in timeZone. Set exactly one of snapshotInterval and schedule.
+	// The example means every day at 02:30. Example: "30 2 * * *".
 	//
 	// +optional
 	Schedule CronLine `json:"schedule,omitempty"`
