@@ -130,7 +130,8 @@ func (c *Controller) observe(
 			c.optional.Want()
 		}
 		seen.Selected, seen.Unselected = c.lookup.Inputs(parent, req.MapKey, seen.Outputs)
-		seen.Children = c.lookup.Children(seen.Outputs)
+		seen.Elsewhere = c.lookup.Elsewhere(parent, req.MapKey, seen.Selected, seen.Outputs)
+		seen.Children = c.lookup.Children(slices.Concat(seen.Outputs, seen.Elsewhere))
 		if c.spec.Related != nil {
 			seen.Related = c.spec.Related(parent.Object, req.MapKey)
 		}

@@ -21,6 +21,8 @@ type Decision struct {
 	// that is none, a Superseded verdict adds the ready snapshot it depends on. The newest
 	// minVerified verified ones follow, as far as they are not among these.
 	Floor []int
+	// Elsewhere are the indexes of the GroupSeries.Elsewhere that the deletes depend on, in the same way.
+	Elsewhere []int
 	// Next is the earliest time after now at which the passing of time alone may
 	// change the decision or the State of a snapshot. Zero: never.
 	Next time.Time

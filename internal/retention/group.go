@@ -18,6 +18,10 @@ type GroupSeries struct {
 	Claims map[string]GroupClaim
 	// Parts are, for each of Whole.Snapshots, the PVCs whose data it holds or may hold again.
 	Parts [][]Part
+	// Elsewhere are group snapshots of other keys of the schedule, and ElsewhereParts the PVCs that they hold. They
+	// count only for the floor of each PVC, so that a key that a PVC has left keeps nothing that a newer one has.
+	Elsewhere      []Snapshot
+	ElsewhereParts [][]Part
 }
 
 // GroupClaim is what became of a PVC that exists.
@@ -45,13 +49,14 @@ type Part struct {
 // PVC, however the group changes.
 func DecideGroup(policy Policy, now time.Time, g GroupSeries) Decision {
 	d := Decide(policy, now, g.Whole)
+	g.releaseWhole(policy, now, &d)
 	kept := make([]bool, len(g.Whole.Snapshots)) // by a PVC; the first verdict counts
 	for _, uid := range g.uids() {
 		one, index := g.of(uid)
 		if d.Take.Due { // what has failed may have to make place for each PVC
 			one.Slot, one.VolumeFull = g.Whole.Slot, g.Whole.VolumeFull
 		}
-		decided := Decide(policy, now, one)
+		decided := Decide(g.floorOf(policy, now, uid, one, &d), now, one)
 		for j, v := range decided.Verdicts {
 			i := index[j]
 			if v.Delete() || !d.Verdicts[i].Delete() && !kept[i] || d.Verdicts[i].Urgent() {
@@ -70,7 +75,50 @@ func DecideGroup(policy Policy, now time.Time, g GroupSeries) Decision {
 			d.Next = next
 		}
 	}
+	d.Floor = slices.DeleteFunc(d.Floor, func(i int) bool { return d.Verdicts[i].Delete() })
 	return d
+}
+
+// releaseWhole takes the floor of the group as one PVC off those that a PVC can be restored from: with group
+// snapshots elsewhere, only the floor of each PVC says what must stay.
+func (g *GroupSeries) releaseWhole(policy Policy, now time.Time, d *Decision) {
+	if len(g.Elsewhere) == 0 {
+		return
+	}
+	policy.MinReady, policy.Detached.MinReady = 0, 0
+	bare := Decide(policy, now, g.Whole)
+	for i, v := range d.Verdicts {
+		if v == Floor && bare.Verdicts[i].Delete() && slices.ContainsFunc(g.Parts[i], func(p Part) bool { return p.Ready }) {
+			d.Verdicts[i] = bare.Verdicts[i]
+		}
+	}
+}
+
+// floorOf returns the policy of one PVC with the part of its floor that is in its series. The rest is elsewhere, and
+// deletes depend on that, too.
+func (g *GroupSeries) floorOf(policy Policy, now time.Time, uid string, one Series, d *Decision) Policy {
+	if len(g.Elsewhere) == 0 {
+		return policy
+	}
+	others := GroupSeries{Whole: Series{Snapshots: g.Elsewhere}, Parts: g.ElsewhereParts}
+	elsewhere, index := others.of(uid)
+	all := slices.Concat(one.Snapshots, elsewhere.Snapshots)
+	left, here := policy.limitsFor(one.Claim).minReady, 0
+	for _, r := range newestFirst(all, now) {
+		if left <= 0 {
+			break
+		}
+		if !all[r.index].isReady() {
+			continue
+		}
+		if left--; r.index < len(one.Snapshots) {
+			here++
+		} else if i := index[r.index-len(one.Snapshots)]; !slices.Contains(d.Elsewhere, i) {
+			d.Elsewhere = append(d.Elsewhere, i)
+		}
+	}
+	policy.MinReady, policy.Detached.MinReady = here, here
+	return policy
 }
 
 // uids returns the PVCs of all parts, sorted.

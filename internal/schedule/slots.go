@@ -12,6 +12,9 @@ type Criteria struct {
 	// is none. It is one more slot, truncated to seconds. A time before the PVC's
 	// anchor is ignored.
 	Requested time.Time
+	// Taken is the newest slot that each of the PVCs of a group has a snapshot for under another
+	// key: no slot of the timeline is due before the interval, or the next cron slot, after it. Zero: at once.
+	Taken time.Time
 	// Suspend disables the slots of the timeline, but not the requested ones.
 	Suspend bool
 	// TTL is spec.snapshotTTL. A slot of this age is not due, because its snapshot
@@ -51,6 +54,7 @@ func (c Criteria) At(now time.Time) Slots {
 			s.Previous, _ = c.Timeline.Previous(latest)
 		}
 		s.Next, _ = c.Timeline.Next(now)
+		c.await(&s, now)
 	}
 	switch requested := c.Requested.UTC().Truncate(time.Second); {
 	case c.Requested.IsZero(), requested.Before(c.Timeline.anchor):
@@ -69,6 +73,18 @@ func (c Criteria) At(now time.Time) Slots {
 		}
 	}
 	return s
+}
+
+// await leaves out the slots that are not due yet because of Taken.
+func (c Criteria) await(s *Slots, now time.Time) {
+	if c.Taken.IsZero() {
+		return
+	}
+	if due, ok := c.Timeline.following(c.Taken); ok && now.Before(due) {
+		*s = Slots{Next: due}
+	} else if !s.Previous.After(c.Taken) {
+		s.Previous = time.Time{}
+	}
 }
 
 // maxAge returns the age at which a slot is no longer taken; 0 is never.

@@ -67,6 +67,14 @@ func (t Timeline) Previous(slot time.Time) (time.Time, bool) {
 	return t.Latest(slot.Add(-time.Second))
 }
 
+// following returns when the interval has passed since a slot of another timeline of the rule, or its next cron slot.
+func (t Timeline) following(slot time.Time) (time.Time, bool) {
+	if t.rule.interval > 0 {
+		return slot.Add(t.rule.interval), true
+	}
+	return t.Next(slot)
+}
+
 // intervalSeconds returns the first slot of an interval rule in Unix seconds, and
 // the interval in seconds. A time.Duration would overflow after 292 years.
 func (t Timeline) intervalSeconds() (first, interval int64) {

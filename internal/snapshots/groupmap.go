@@ -25,6 +25,10 @@ const (
 	seekFor     = 24 * time.Hour
 )
 
+// elsewhereCheck is how often a group snapshot is checked that the floor keeps for a PVC which has left its group: no event
+// shows that another group of the PVC has a newer one.
+const elsewhereCheck = time.Hour
+
 // memberPatience is how long the members of a group snapshot that is cut may be missing:
 // they are made, and become ready, a moment after it.
 const memberPatience = time.Minute
@@ -102,6 +106,12 @@ func (p *program) decideGroup(
 		}
 		return !may
 	})
+	for _, i := range decided.Elsewhere {
+		d.Evidence = append(d.Evidence, g.elsewhere.outputs[i])
+	}
+	if len(seen.Unselected) > 0 && slices.Contains(decided.Verdicts, retention.Floor) {
+		d.Next = earliest(d.Next, seen.Now.Add(elsewhereCheck))
+	}
 	for i, v := range g.outputs {
 		s := &g.Whole.Snapshots[i]
 		if s.Uncut() || s.Deleting || len(g.lacks[i]) == 0 {
@@ -188,9 +198,9 @@ func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *sub
 			since = claim.CreationTimestamp.Time
 		}
 		part := &status.group.parts[i]
-		part.recoveryPoint = recoveryPoint(series, since, now)
+		part.recoveryPoint = recoveryPoint(g.everywhere(claim), since, now)
 		if skip(claim) == "" {
-			part.protection = p.protect(d, of, since, from, series, now)
+			part.protection = p.protect(d, of, since, from, g.everywhere(claim), now)
 			status.RecoveryPoint = earliest(status.RecoveryPoint, part.recoveryPoint)
 			status.noneReady = status.noneReady || retention.NewestReady(series, now) < 0
 		}

@@ -37,6 +37,8 @@ type groupSeries struct {
 	// lacks are, for each output, the PVCs of its record without a member; doubled those with several, deleted those
 	// whose member is being deleted, and strangers the members of which the record knows no PVC.
 	lacks, doubled, deleted, strangers [][]string
+	// elsewhere are those of other keys of the schedule that its PVCs are, or were, in.
+	elsewhere *groupSeries
 }
 
 // groupSeriesOf returns the group snapshots of a key. The claim of the whole is that of a
@@ -56,6 +58,13 @@ func groupSeriesOf(seen mapcontroller.Observation) *groupSeries {
 	for _, o := range slices.Concat(seen.Selected, seen.Unselected) {
 		names[o.GetName()] = o.GetUID()
 	}
+	g.elsewhere = &groupSeries{}
+	for _, o := range ofType[*groupv1.VolumeGroupSnapshot](seen.Elsewhere) {
+		if isGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) {
+			g.elsewhere.add(o.(*groupv1.VolumeGroupSnapshot), members.Of(o, seen.Children), nil, nil)
+		}
+	}
+	g.Elsewhere, g.ElsewhereParts = g.elsewhere.Whole.Snapshots, g.elsewhere.Parts
 	for _, o := range seen.Outputs {
 		g.add(o.(*groupv1.VolumeGroupSnapshot), members.Of(o, seen.Children), names, restores)
 	}
@@ -152,6 +161,38 @@ func (g *groupSeries) of(claim *corev1.PersistentVolumeClaim) (found []client.Ob
 		}
 	}
 	return found, g.Of(string(claim.UID)).Snapshots
+}
+
+// everywhere returns what holds a PVC as snapshots of its series, under this key and others.
+func (g *groupSeries) everywhere(claim *corev1.PersistentVolumeClaim) []retention.Snapshot {
+	return slices.Concat(g.Of(string(claim.UID)).Snapshots, g.elsewhere.Of(string(claim.UID)).Snapshots)
+}
+
+// takenElsewhere returns the newest slot of a group without snapshots that each of its PVCs has one for under another key of the
+// schedule; zero if one of them has none. To relabel a PVC is then no request.
+func takenElsewhere(of *subject, seen mapcontroller.Observation) (newest time.Time) {
+	if slices.ContainsFunc(seen.Outputs, func(o client.Object) bool { return o.GetDeletionTimestamp() == nil }) {
+		return time.Time{}
+	}
+	for _, claim := range of.claims {
+		var last time.Time
+		for _, o := range ofType[*groupv1.VolumeGroupSnapshot](seen.Elsewhere) {
+			if o.GetDeletionTimestamp() != nil || ClaimsOf(o)[claim.Name] != claim.UID {
+				continue
+			}
+			s := snapshotOfGroup(o.(*groupv1.VolumeGroupSnapshot))
+			if slot := s.Slot(seen.Now); slot.After(last) {
+				last = slot
+			}
+		}
+		if last.IsZero() {
+			return last
+		}
+		if last.After(newest) {
+			newest = last
+		}
+	}
+	return newest
 }
 
 // unboundFor is how old a group snapshot without content must be at least before it is deleted.

@@ -43,6 +43,8 @@ type Series struct {
 	// Snapshots may include those of other owners. Members are the labeled members of group
 	// snapshots.
 	Snapshots, Members []client.Object
+	// Elsewhere are the group snapshots of other keys of the schedule that hold PVCs of the group.
+	Elsewhere []client.Object
 	// Restores are the PVCs that are being restored from snapshots of the schedule's
 	// namespace, as Restores returns them.
 	Restores []client.Object
@@ -176,7 +178,7 @@ func (j *Judge) Judge(now time.Time, of Series) Judgment {
 // observe returns what the operator would see of a series.
 func (j *Judge) observe(now time.Time, of Series) mapcontroller.Observation {
 	seen := mapcontroller.Observation{
-		Now: now, MapKey: of.MapKey, Outputs: of.Snapshots, Children: of.Members, Related: j.related(of.Restores),
+		Now: now, MapKey: of.MapKey, Outputs: of.Snapshots, Elsewhere: of.Elsewhere, Children: of.Members, Related: j.related(of.Restores),
 	}
 	for _, claim := range of.Claims {
 		selected, unselected := j.planner.Partition(of.MapKey, claim)

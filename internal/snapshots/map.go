@@ -244,6 +244,7 @@ func (c *compiled) timeline(of *subject) schedule.Timeline {
 func (c *compiled) slots(of *subject, request v1alpha1.Request, now time.Time) schedule.Slots {
 	criteria := schedule.Criteria{
 		Timeline:         c.timeline(of),
+		Taken:            of.taken,
 		Suspend:          c.suspend,
 		TTL:              c.retention.TTL,
 		StartingDeadline: c.startingDeadline,

@@ -24,6 +24,8 @@ type subject struct {
 	group string
 	// anchor is the time from which it is under the schedule.
 	anchor time.Time
+	// taken is the slot that a group without snapshots has under other keys; see takenElsewhere.
+	taken time.Time
 }
 
 // subjectOf returns a PVC as a subject.

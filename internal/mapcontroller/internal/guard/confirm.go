@@ -72,9 +72,11 @@ func (g *Guard) Confirm(
 		return Confirmed{}, err
 	}
 	again.Selected, again.Unselected = g.Kinds.Partition(live, req.MapKey, inputs)
-	if again.Outputs, err = g.liveOutputs(ctx, req, live.Object, seen.Outputs, p.Evidence); err != nil {
+	evidence, err := g.liveEvidence(ctx, live.Object, p.Evidence)
+	if err != nil {
 		return Confirmed{}, err
 	}
+	again.Outputs, again.Elsewhere = g.replace(seen.Outputs, p.Evidence, evidence), g.replace(seen.Elsewhere, p.Evidence, evidence)
 	if again.Children, err = g.liveChildren(ctx, seen, p.Evidence, deletes); err != nil {
 		return Confirmed{}, err
 	}
@@ -240,25 +242,25 @@ func (g *Guard) liveRelated(ctx context.Context, related []client.Object, first 
 	return live, first, nil
 }
 
-// liveOutputs replaces the evidence among the outputs by what the API server
-// holds. What is gone, no longer the parent's, or of another key, is left out.
-func (g *Guard) liveOutputs(
-	ctx context.Context, req plan.Request, parent client.Object, outputs, evidence []client.Object,
-) ([]client.Object, error) {
-	live := make([]client.Object, len(evidence))
-	if err := g.inParallel(ctx, len(evidence), func(ctx context.Context, i int) error {
+// liveEvidence returns what the API server holds of the evidence, nil for what is gone, no longer the parent's, or of
+// another key than before.
+func (g *Guard) liveEvidence(ctx context.Context, parent client.Object, evidence []client.Object) ([]client.Object, error) {
+	live, key := make([]client.Object, len(evidence)), g.Kinds.Ownership.Tags.MapKey
+	err := g.inParallel(ctx, len(evidence), func(ctx context.Context, i int) error {
 		e := evidence[i]
 		o := plan.EmptyLike(e)
 		err := g.Live.Get(ctx, client.ObjectKeyFromObject(e), o)
-		ours := g.Kinds.Ownership.Owns(parent, o) && o.GetLabels()[g.Kinds.Ownership.Tags.MapKey] == req.MapKey
+		ours := g.Kinds.Ownership.Owns(parent, o) && o.GetLabels()[key] == e.GetLabels()[key]
 		if err == nil && o.GetUID() == e.GetUID() && ours {
 			live[i] = o
 		}
 		return client.IgnoreNotFound(err)
-	}); err != nil {
-		return nil, err
-	}
-	var result []client.Object
+	})
+	return live, err
+}
+
+// replace replaces the evidence among outputs by what was read live.
+func (g *Guard) replace(outputs, evidence, live []client.Object) (result []client.Object) {
 	for _, o := range outputs {
 		i := slices.IndexFunc(evidence, func(e client.Object) bool { return g.Kinds.ID(e) == g.Kinds.ID(o) })
 		if i >= 0 {
@@ -268,7 +270,7 @@ func (g *Guard) liveOutputs(
 			result = append(result, o)
 		}
 	}
-	return result, nil
+	return result
 }
 
 // liveChildren replaces the children of the evidence and of what is to be deleted by what

@@ -134,6 +134,30 @@ func (l *Objects) Inputs(parent plan.Parent, mapKey string, outputs []client.Obj
 	return l.kinds.Partition(parent, mapKey, found)
 }
 
+// Elsewhere returns the outputs of other keys of a parent that were made from the same inputs as those of a key: from
+// those that it selects, or those that its outputs were made from.
+func (l *Objects) Elsewhere(parent plan.Parent, mapKey string, selected, outputs []client.Object) (found []client.Object) {
+	sources := l.kinds.Sources(outputs)
+	if parent.Program.Key != nil {
+		for _, input := range selected {
+			if own := l.kinds.MapKey(input); own != mapKey && !slices.Contains(sources, own) {
+				sources = append(sources, own)
+			}
+		}
+	}
+	known := map[client.Object]bool{}
+	for _, source := range sources {
+		for _, o := range l.MadeFrom(parent.Object.GetNamespace(), source) {
+			key := o.GetLabels()[l.kinds.Ownership.Tags.MapKey]
+			if key != mapKey && key != plan.NoMapKey && !known[o] && l.kinds.Ownership.Owns(parent.Object, o) {
+				known[o], found = true, append(found, o)
+			}
+		}
+	}
+	slices.SortFunc(found, plan.Older)
+	return found
+}
+
 // Children returns the labeled children of outputs.
 func (l *Objects) Children(outputs []client.Object) (children []client.Object) {
 	for _, o := range outputs {

@@ -6,6 +6,7 @@ package lookup
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -208,6 +209,38 @@ func TestRequestOfByLabels(t *testing.T) {
 			kinds.Ownership.OwnsByLabels, kinds.Ownership.Foreign = fixture.Always, fixture.IsForeign
 			if _, owned := newObjectsOf(kinds, false, fixture.Parent()).Request(fixture.Output("o", test.change)); owned != test.wantOwned {
 				t.Errorf("owned %v", owned)
+			}
+		})
+	}
+}
+
+// Outputs of other keys matter where they were made from the same inputs.
+func TestElsewhereIsWhatOtherKeysHaveOfTheSameInputs(t *testing.T) {
+	from := func(sources string) func(*corev1.Pod) {
+		return func(o *corev1.Pod) { o.Annotations = map[string]string{"sources": sources} }
+	}
+	kinds := fixture.Kinds(t, plan.Output{Object: &corev1.Pod{}, Resource: "pods", Sources: func(o client.Object) []string {
+		return strings.Fields(o.GetAnnotations()["sources"])
+	}})
+	here := fixture.Output("here", withKey("g"), from("in-1 gone"))
+	o := newObjectsOf(kinds, false, here,
+		fixture.Output("same", withKey("h"), from("in-1 other")), fixture.Output("of-what-is-gone", withKey("h"), from("gone")),
+		fixture.Output("of-the-selected", withKey("h"), from("in-2")), fixture.Output("unrelated", withKey("h"), from("other")),
+		fixture.Output("untagged", withKey(""), from("in-1")), fixture.Output("foreign", withKey("h"), from("in-1"), fixture.Owners(fixture.OwnedBy("q", "q-uid"))),
+		fixture.Output("elsewhere", withKey("h"), from("in-1"), inNamespace("other")),
+	)
+	parent, selected := compiled(), []client.Object{input("in-2")}
+	for name, test := range map[string]struct {
+		key  func(client.Object) string
+		want []string
+	}{
+		"a program with keys of its own": {func(client.Object) string { return "g" }, []string{"of-the-selected", "of-what-is-gone", "same"}},
+		"one without":                    {nil, []string{"of-what-is-gone", "same"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parent.Program.Key = test.key
+			if got := fixture.Names(o.Elsewhere(parent, "g", selected, []client.Object{here})); !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}

@@ -90,7 +90,7 @@ func (k *Kinds) remove(p *Plan, d Decision, seen Observation, ensured []client.O
 		}
 	}
 	for _, e := range d.Evidence {
-		if k.Find(outputs, e) == nil {
+		if k.Find(outputs, e) == nil && k.Find(seen.Elsewhere, e) == nil {
 			p.fail(fmt.Errorf("%s is evidence, and was not observed", e.GetName()))
 			p.Delete = nil
 		}

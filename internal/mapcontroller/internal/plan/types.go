@@ -76,7 +76,10 @@ type Observation struct {
 	// Outputs are the parent's outputs of this key, and the orphans that it is
 	// about to adopt; the oldest first, those being deleted included.
 	Outputs []client.Object
-	// Children are those children of the outputs that carry the label of their kind.
+	// Elsewhere are the parent's outputs of other keys that were made from the same inputs (Output.Sources). A
+	// decision may depend on them, and cannot change them.
+	Elsewhere []client.Object
+	// Children are those children of Outputs and of Elsewhere that carry the label of their kind.
 	Children []client.Object
 	// Related are other objects that the decision reads.
 	Related []client.Object
@@ -93,7 +96,7 @@ type Decision struct {
 	Ensure []Desired
 	// Delete are observed outputs.
 	Delete []Removal
-	// Evidence are the observed outputs on which the deletes depend. They are
+	// Evidence are the observed outputs, also of other keys, on which the deletes depend. They are
 	// read live before any delete, and the decision is made again with them.
 	Evidence []client.Object
 	// Seek are observed outputs whose children are to be found, and labeled.

@@ -1,0 +1,137 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// relabeled are the group snapshots of a PVC whose label of byLabel changes.
+type relabeled struct {
+	judge         *Judge
+	claim         claimBuilder
+	made, members []client.Object
+}
+
+func newRelabeled(t *testing.T, s scheduleBuilder) *relabeled {
+	t.Helper()
+	s.Spec.Group.ByLabel = "team"
+	judge, err := NewJudge(judgeScheme(t), s.SnapshotSchedule, Classes{})
+	must(t, err)
+	return &relabeled{judge: judge, claim: claim("data").member().created(ago(300 * day))}
+}
+
+func (r *relabeled) label(value string) { r.claim.Labels["team"] = value }
+
+// decide decides about a key at a time.
+func (r *relabeled) decide(at time.Time, key string) Judgment {
+	of := Series{MapKey: key, Claims: []*corev1.PersistentVolumeClaim{r.claim.PersistentVolumeClaim}, Members: r.members}
+	for _, v := range r.made {
+		if v.GetLabels()[v1alpha1.LabelMapKey] == key {
+			of.Snapshots = append(of.Snapshots, v)
+		} else {
+			of.Elsewhere = append(of.Elsewhere, v)
+		}
+	}
+	return r.judge.Judge(at, of)
+}
+
+// take creates what is due of the present group, and makes it ready.
+func (r *relabeled) take(at time.Time) int {
+	d := r.decide(at, r.judge.Key(r.claim.PersistentVolumeClaim))
+	for _, o := range d.Create {
+		v := o.(*groupv1.VolumeGroupSnapshot)
+		r.members = append(r.members, Complete(v, metav1.NewTime(at))...)
+		r.made = append(r.made, v)
+	}
+	return len(d.Create)
+}
+
+// Each new value of the label of byLabel is another group, without snapshots.
+//
+// Contract: GRP-7, GRP-15.
+func TestToRelabelAPVCIsNoRequest(t *testing.T) {
+	r := newRelabeled(t, every("24h").grouped().ttl("10d"))
+	for i := range 100 {
+		r.label(fmt.Sprint("v", i))
+		if n := r.take(noon.Add(time.Duration(i) * 10 * time.Second)); n != 0 && i > 0 {
+			t.Fatalf("label %d takes a group snapshot", i)
+		}
+	}
+	last := r.judge.Key(r.claim.PersistentVolumeClaim)
+	first := slotOf(r.made[0])
+	if d := r.decide(noon.Add(time.Hour), last); !d.Slots.Next.Equal(first.Add(day)) || len(d.Problems) > 0 || d.Parts[0].Stale() {
+		t.Errorf("next slot %v, want %v; problems %v, stale %t", d.Slots.Next, first.Add(day), d.Problems, d.Parts[0].Stale())
+	}
+	if got := r.decide(noon.Add(time.Hour), last).Parts[0].RecoveryPoint; !got.Equal(noon) {
+		t.Errorf("recovery point %v, want %v: the group snapshot of another key", got, noon)
+	}
+	if n := r.take(first.Add(day)); n != 1 {
+		t.Errorf("a whole interval later: %d", n)
+	}
+}
+
+// Contract: GRP-7.
+func TestAPVCWithoutAnySnapshotIsTakenAtOnceInANewGroup(t *testing.T) {
+	r := newRelabeled(t, every("24h").grouped())
+	r.label("v0")
+	r.take(noon)
+	r.label("v1")
+	joined := claim("new").member().created(ago(100 * day))
+	joined.Labels["team"] = "v1"
+	key := r.judge.Key(r.claim.PersistentVolumeClaim)
+	d := r.judge.Judge(noon.Add(time.Hour), Series{
+		MapKey: key, Claims: []*corev1.PersistentVolumeClaim{r.claim.PersistentVolumeClaim, joined.PersistentVolumeClaim}, Elsewhere: r.made, Members: r.members,
+	})
+	if len(d.Create) != 1 {
+		t.Errorf("creates %d: one of its PVCs has no snapshot", len(d.Create))
+	}
+}
+
+// Contract: GRP-7.
+func TestARequestOfARelabeledPVCIsDue(t *testing.T) {
+	s := every("24h").grouped()
+	r := newRelabeled(t, s)
+	r.label("v0")
+	r.take(noon)
+	r.label("v1")
+	r2 := newRelabeled(t, s.requested(rfc3339(noon.Add(time.Hour))))
+	r2.made, r2.members = r.made, r.members
+	r2.label("v1")
+	if n := r2.take(noon.Add(time.Hour)); n != 1 {
+		t.Errorf("takes %d", n)
+	}
+}
+
+// A group that a PVC has left keeps nothing that a newer one has.
+//
+// Contract: GRP-9.
+func TestGroupsThatAPVCHasLeftAreNotKeptForIt(t *testing.T) {
+	r := newRelabeled(t, every("24h").grouped().ttl("10d"))
+	for i := range 5 {
+		r.label(fmt.Sprint("v", i))
+		if r.take(noon.Add(time.Duration(i)*25*time.Hour)) != 1 {
+			t.Fatalf("label %d takes none after more than an interval", i)
+		}
+	}
+	later, kept := noon.AddDate(5, 0, 0), 0
+	for _, v := range r.made {
+		d := r.decide(later, v.GetLabels()[v1alpha1.LabelMapKey])
+		if kept++; len(d.Delete) > 0 {
+			kept--
+		}
+	}
+	if kept != 1 {
+		t.Errorf("five years later, %d group snapshots are kept of one PVC, want the newest", kept)
+	}
+}
