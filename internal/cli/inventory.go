@@ -47,6 +47,8 @@ type series struct {
 	claims    []*corev1.PersistentVolumeClaim
 	snapshots []client.Object
 	members   []client.Object
+	// elsewhere are the group snapshots of other groups that hold PVCs of a group.
+	elsewhere []client.Object
 	restores  []client.Object
 }
 
@@ -56,7 +58,9 @@ func (s *series) judged() snapshots.Series {
 	if s.claim != nil {
 		claims = []*corev1.PersistentVolumeClaim{s.claim}
 	}
-	return snapshots.Series{MapKey: s.mapKey, Claims: claims, Snapshots: s.snapshots, Members: s.members, Restores: s.restores}
+	return snapshots.Series{
+		MapKey: s.mapKey, Claims: claims, Snapshots: s.snapshots, Elsewhere: s.elsewhere, Members: s.members, Restores: s.restores,
+	}
 }
 
 // isGroup returns whether it is of a group of PVCs.
@@ -264,6 +268,7 @@ func (inv *inventory) seriesOf(s *v1alpha1.SnapshotSchedule, judges ...*snapshot
 		}
 	}
 	all := slices.Collect(maps.Values(byKey))
+	inv.addElsewhere(s.Namespace, all)
 	slices.SortFunc(all, func(a, b *series) int {
 		return cmp.Or(cmp.Compare(b.state(judges...), a.state(judges...)), cmp.Compare(a.name(), b.name()), cmp.Compare(a.mapKey, b.mapKey))
 	})

@@ -55,7 +55,7 @@ func (p *program) groupOf(seen mapcontroller.Observation) subject {
 	if of.anchor = p.schedule.CreationTimestamp.Time; oldest.After(of.anchor) {
 		of.anchor = oldest
 	}
-	of.claim, of.taken = of.claims[0], takenElsewhere(&of, seen)
+	of.claim = of.claims[0]
 	of.group = cmp.Or(of.claims[0].Labels[p.schedule.Spec.Group.ByLabel], p.schedule.Name)
 	return of
 }

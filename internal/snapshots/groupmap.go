@@ -37,6 +37,7 @@ const memberPatience = time.Minute
 func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decision {
 	seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
 	of, from := p.groupOf(seen), p.origin(seen.Related)
+	of.taken = takenElsewhere(&of, seen)
 	slots := p.slots(&of, from, seen.Now)
 	classes := Classes{Known: p.classesKnown, GroupsUnknown: p.groupClassesUnknown || len(seen.Missing) > 0, All: seen.Related}
 	class, limit, refused, skipReason := p.classForGroup(&of, classes, seen)

@@ -59,9 +59,9 @@ func groupSeriesOf(seen mapcontroller.Observation) *groupSeries {
 		names[o.GetName()] = o.GetUID()
 	}
 	g.elsewhere = &groupSeries{}
-	for _, o := range ofType[*groupv1.VolumeGroupSnapshot](seen.Elsewhere) {
-		if isGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) {
-			g.elsewhere.add(o.(*groupv1.VolumeGroupSnapshot), members.Of(o, seen.Children), nil, nil)
+	for _, o := range seen.Elsewhere {
+		if v, is := o.(*groupv1.VolumeGroupSnapshot); is && isGroupKey(v.Labels[v1alpha1.LabelMapKey]) {
+			g.elsewhere.add(v, members.Of(v, seen.Children), nil, nil)
 		}
 	}
 	g.Elsewhere, g.ElsewhereParts = g.elsewhere.Whole.Snapshots, g.elsewhere.Parts
@@ -176,11 +176,11 @@ func takenElsewhere(of *subject, seen mapcontroller.Observation) (newest time.Ti
 	}
 	for _, claim := range of.claims {
 		var last time.Time
-		for _, o := range ofType[*groupv1.VolumeGroupSnapshot](seen.Elsewhere) {
+		for _, o := range seen.Elsewhere {
 			if o.GetDeletionTimestamp() != nil || ClaimsOf(o)[claim.Name] != claim.UID {
 				continue
 			}
-			s := snapshotOfGroup(o.(*groupv1.VolumeGroupSnapshot))
+			s := snapshotOfGroup(o.(*groupv1.VolumeGroupSnapshot)) // which alone have a record
 			if slot := s.Slot(seen.Now); slot.After(last) {
 				last = slot
 			}

@@ -43,7 +43,7 @@ type Series struct {
 	// Snapshots may include those of other owners. Members are the labeled members of group
 	// snapshots.
 	Snapshots, Members []client.Object
-	// Elsewhere are the group snapshots of other keys of the schedule that hold PVCs of the group.
+	// Elsewhere are the group snapshots of other keys that hold PVCs of the group; those of other owners do not count.
 	Elsewhere []client.Object
 	// Restores are the PVCs that are being restored from snapshots of the schedule's
 	// namespace, as Restores returns them.
@@ -178,7 +178,12 @@ func (j *Judge) Judge(now time.Time, of Series) Judgment {
 // observe returns what the operator would see of a series.
 func (j *Judge) observe(now time.Time, of Series) mapcontroller.Observation {
 	seen := mapcontroller.Observation{
-		Now: now, MapKey: of.MapKey, Outputs: of.Snapshots, Elsewhere: of.Elsewhere, Children: of.Members, Related: j.related(of.Restores),
+		Now: now, MapKey: of.MapKey, Outputs: of.Snapshots, Children: of.Members, Related: j.related(of.Restores),
+	}
+	for _, o := range of.Elsewhere {
+		if Ownership.Owns(j.program.schedule, o) {
+			seen.Elsewhere = append(seen.Elsewhere, o)
+		}
 	}
 	for _, claim := range of.Claims {
 		selected, unselected := j.planner.Partition(of.MapKey, claim)
@@ -242,7 +247,9 @@ func (j *Judge) complete(seen mapcontroller.Observation, status any) Judgment {
 // subject returns what is selected.
 func (j *Judge) subject(seen mapcontroller.Observation) subject {
 	if isGroupKey(seen.MapKey) {
-		return j.program.groupOf(seen)
+		of := j.program.groupOf(seen)
+		of.taken = takenElsewhere(&of, seen)
+		return of
 	}
 	return subjectOf(j.program.schedule, seen.Selected[0].(*corev1.PersistentVolumeClaim))
 }
