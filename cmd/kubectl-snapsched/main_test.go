@@ -58,7 +58,7 @@ func end(t *testing.T, cmd *exec.Cmd) *os.ProcessState {
 	return cmd.ProcessState
 }
 
-// Contract: CLI-5.
+// Contract: CLI-8.
 func TestASignalEndsAReadOfStandardInput(t *testing.T) {
 	for name, signal := range map[string]os.Signal{"Ctrl-C": os.Interrupt, "SIGTERM": syscall.SIGTERM} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func blocked(t *testing.T) (cmd *exec.Cmd, errOut *bytes.Buffer) {
 	return cmd, errOut
 }
 
-// Contract: CLI-5.
+// Contract: CLI-8.
 func TestASignalEndsWhatKnowsNoContext(t *testing.T) {
 	t.Parallel()
 	cmd, _ := blocked(t)
@@ -116,7 +116,7 @@ func TestASignalEndsWhatKnowsNoContext(t *testing.T) {
 	}
 }
 
-// Contract: CLI-5.
+// Contract: CLI-8.
 func TestASecondSignalKills(t *testing.T) {
 	t.Parallel()
 	cmd, _ := blocked(t)

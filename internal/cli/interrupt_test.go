@@ -59,7 +59,7 @@ func openTerminal(t *testing.T) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-// Contract: CLI-5.
+// Contract: CLI-8.
 func TestAQuestion(t *testing.T) {
 	for name, c := range map[string]struct {
 		typed  string

@@ -261,9 +261,9 @@ func (r *rollbackRun) command(state *rollback.State, flags string) string {
 		names = append(names, c.Name)
 	}
 	if len(names) == 0 {
-		return fmt.Sprintf("%s rollback -n %s %s %s", Name, r.namespace, r.workloadName, flags)
+		return fmt.Sprintf("%s rollback -n %s %s %s", Name, r.namespace, word(r.workloadName), flags)
 	}
-	return fmt.Sprintf("%s rollback -n %s --pvc %s %s", Name, r.namespace, strings.Join(names, ","), flags)
+	return fmt.Sprintf("%s rollback -n %s --pvc %s %s", Name, r.namespace, word(strings.Join(names, ",")), flags)
 }
 
 // sameStep is how often a step may be repeated before it is given up: something undoes it.

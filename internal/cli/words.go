@@ -6,6 +6,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -192,4 +193,15 @@ func valueOf(t *metav1.Time) time.Time {
 		return time.Time{}
 	}
 	return t.Time
+}
+
+// plain matches a word that a shell takes as it is.
+var plain = regexp.MustCompile(`^[a-zA-Z0-9_./:,][a-zA-Z0-9_./:,-]*$`)
+
+// word returns an argument of a command line that a user may copy: the claim names of a Deployment's template, for example, may be any text.
+func word(text string) string {
+	if plain.MatchString(text) {
+		return text
+	}
+	return quoted(text)
 }

@@ -51,3 +51,14 @@ func TestHeldWords(t *testing.T) {
 		})
 	}
 }
+
+func TestWordsOfACommandLineAreQuoted(t *testing.T) {
+	for text, want := range map[string]string{
+		"data-db-0,data-db-1": "data-db-0,data-db-1", "statefulset/db": "statefulset/db", "": "''", "-x": "'-x'",
+		"a; rm -rf .": "'a; rm -rf .'", "a'b": `'a'\''b'`, "$(x)": "'$(x)'", "a\nb": "'a\nb'",
+	} {
+		if got := word(text); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}

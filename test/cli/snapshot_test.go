@@ -155,9 +155,9 @@ var _ = Describe("snapshot", func() {
 			"use kubectl snapsched snapshot --cluster-schedule fleet"
 		schedule.Labels = map[string]string{"backup": "gold"}
 		put(time.Time{}, schedule)
-		for _, args := range [][]string{{"snapshot", "nightly"}, {"snapshot", "--pvc", "data-0"}, {"snapshot", "-l", "backup=gold"}} {
-			Expect(env.fails(args...)).To(ContainSubstring(told))
-		}
+		Expect(env.fails("snapshot", "nightly")).To(ContainSubstring(told))
+		Expect(env.fails("snapshot", "-l", "backup=gold")).To(ContainSubstring(told))
+		Expect(env.exits(1, "snapshot", "--pvc", "data-0")).To(ContainSubstring(told), "no schedule takes one of it")
 		Expect(get(schedule).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
 	})
 

@@ -52,6 +52,7 @@ func TestClaimTakesSizeClassAndModesFromSnapshotAndPVC(t *testing.T) {
 	}
 }
 
+// Contract: CLI-7.
 func TestClaim(t *testing.T) {
 	gone := func(r *request) { r.s.Claim = nil }
 	for name, c := range map[string]struct {

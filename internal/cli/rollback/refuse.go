@@ -79,7 +79,7 @@ func (c *Claim) refuse(s *State) error {
 	p := c.pvc
 	if p == nil {
 		if c.record == nil && c.base == nil {
-			return fmt.Errorf("it does not exist: use 'restore --pvc %s --to %s'", c.Name, c.Name)
+			return errors.New("it does not exist: restore it under its name with 'restore --pvc'") // which may be any text
 		}
 		return nil
 	}

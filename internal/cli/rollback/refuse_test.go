@@ -46,7 +46,7 @@ func TestNextRefuses(t *testing.T) {
 		}, "data-db-0: it is used by Pod db-0 of Job dump, which has ended, which rollback does not stop"},
 		"a pod of nothing": {func(s *State) { s.Pods[1].Owner = nil }, "data-db-1: it is used by Pod db-1, which"},
 		"a PVC that does not exist": {func(s *State) { delete(s.PVCs, "data-db-0") },
-			"data-db-0: it does not exist: use 'restore --pvc data-db-0 --to data-db-0'"},
+			"data-db-0: it does not exist: restore it under its name with 'restore --pvc'"},
 		"a PVC that is being deleted": {func(s *State) {
 			s.PVCs["data-db-0"].DeletionTimestamp = &metav1.Time{Time: noon}
 		}, "data-db-0: it is being deleted"},
