@@ -118,7 +118,7 @@ var _ = Describe("verify", func() {
 		}
 		Expect(api.Status().Update(ctx, forged)).To(Succeed())
 		Consistently(func() any { return get(snapshot).Annotations }, "5s").ShouldNot(HaveKey(v1alpha1.AnnotationVerifiedAt))
-		Expect(api.Delete(ctx, &job)).To(Succeed())
+		Expect(api.Delete(ctx, &job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 		r := await(ended)
 		Expect(r.code).To(Equal(3))
 		Expect(r.out).To(ContainSubstring("inconclusive: its Job was deleted"))
