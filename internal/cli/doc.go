@@ -22,6 +22,7 @@
 //	restoreset.go restores of a whole schedule, and the wait for restored PVCs
 //	clone.go     restore --to-namespace
 //	rollback_observe.go what a rollback reads before each step
+//	rollback_storage.go how the storage takes a snapshot of the data that a rollback replaces
 //	report_page.go the page that report writes, from report.html and report.js
 //	preview_compare.go what a change would do; preview_stops.go what would stop; preview_fields.go what it changes;
 //	preview_manifest.go schedules before and after a manifest is applied, preview_cluster.go those of a

@@ -65,11 +65,14 @@ operator's own resource, and nothing else must use the PVC.`,
 	cmd.Flags().StringSliceVar(&r.claims, "pvc", nil, "PVCs to roll back. If omitted, all of the workload.")
 	cmd.Flags().StringVar(&r.time, "as-of", "", "Go back to the newest data of this time or earlier: "+asOfForms+".")
 	cmd.Flags().StringVar(&r.snapshot, "snapshot", "", "Go back to this snapshot of the PVC.")
-	cmd.Flags().StringVar(&r.undo, "undo", "", "Go back to the data from before the latest rollback, finished or not, or from before the one with this ID.")
+	cmd.Flags().StringVar(&r.undo, "undo", "",
+		"Go back to the data from before the latest rollback, finished or not, or from before the one with this ID.")
 	cmd.Flags().Lookup("undo").NoOptDefVal = latestRollback
 	cmd.Flags().BoolVar(&r.again, "again", false, "Go back to the same snapshot once more.")
-	cmd.Flags().BoolVar(&r.skipSafety, "skip-safety-snapshot", false, "Take no snapshot of the present data, of which the old PersistentVolume is then the only copy.")
-	cmd.Flags().BoolVar(&r.takeOver, "take-over", false, "Go on with an unfinished rollback of another user, whose last step is older than an hour.")
+	cmd.Flags().BoolVar(&r.skipSafety, "skip-safety-snapshot", false,
+		"Take no snapshot of the present data, of which the old PersistentVolume is then the only copy.")
+	cmd.Flags().BoolVar(&r.takeOver, "take-over", false,
+		"Go on with an unfinished rollback of another user, whose last step is older than an hour.")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "Only print what would be done.")
 	cmd.Flags().BoolVarP(&r.yes, "yes", "y", false, "Do not ask.")
 	cmd.Flags().DurationVar(&r.timeout, "timeout", 30*time.Minute, "How long to wait for one step, such as 90s.")

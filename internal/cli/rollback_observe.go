@@ -216,25 +216,13 @@ func (r *rollbackRun) readWorkload(ctx context.Context, s *rollback.State) error
 func (r *rollbackRun) readClaim(ctx context.Context, s *rollback.State, name string, read *rollbackObjects) (*rollback.Claim, error) {
 	c := &rollback.Claim{Name: name, Again: r.again}
 	p := s.PVCs[name]
-	c.Snapshots = restore.OfClaim(read.snapshots, name, p)
-	keys := rollback.MapKeys(s, name)
-	for i := range read.snapshots {
-		v := &read.snapshots[i]
-		switch {
-		case restore.OfRollback(v):
-			if sourceName(v) == name {
-				c.Safeties = append(c.Safeties, v)
-			}
-		case restore.Imported(v) && keys[types.UID(v.Labels[v1alpha1.LabelMapKey])] && !slices.Contains(c.Snapshots, v):
-			c.Snapshots = append(c.Snapshots, v)
-		}
-	}
+	addSnapshots(c, s, read)
 	if err := r.addGroups(c, read.groups); err != nil {
 		return nil, err
 	}
 	forward := r.undo == "" && (read.lock == nil || read.lock.Undo == "")
 	if forward {
-		if read.lock == nil && r.time != "" && len(r.claims) == 0 && rollback.Replicas(s) == 0 && restore.Newest(c.Snapshots, r.asOf, s.Now) == nil {
+		if read.lock == nil && r.leavesOut(c, s) {
 			r.told.once(r.Out, fmt.Sprintf("PersistentVolumeClaim %s is left out: it has no ready snapshot at or before %s", name, r.time))
 			return nil, nil
 		}
@@ -245,16 +233,35 @@ func (r *rollbackRun) readClaim(ctx context.Context, s *rollback.State, name str
 	if p == nil {
 		return c, nil
 	}
-	if err := r.readSchedule(ctx, c, p); err != nil {
-		return nil, err
-	}
-	if err := r.addFull(ctx, c, p); err != nil {
+	if err := r.readStorage(ctx, c, p); err != nil {
 		return nil, err
 	}
 	if !forward || read.lock != nil && s.Recorded(read.lock.ID, name) || c.Target.ResourceVersion == "" {
 		return c, nil
 	}
 	return c, r.readManifest(ctx, c, p, read.claims)
+}
+
+// leavesOut returns whether a PVC of a workload that is at 0 has no snapshot of the time.
+func (r *rollbackRun) leavesOut(c *rollback.Claim, s *rollback.State) bool {
+	return r.time != "" && len(r.claims) == 0 && rollback.Replicas(s) == 0 && restore.Newest(c.Snapshots, r.asOf, s.Now) == nil
+}
+
+// addSnapshots adds the snapshots of a PVC, and those that rollbacks took of what they replaced.
+func addSnapshots(c *rollback.Claim, s *rollback.State, read *rollbackObjects) {
+	c.Snapshots = restore.OfClaim(read.snapshots, c.Name, s.PVCs[c.Name])
+	keys := rollback.MapKeys(s, c.Name)
+	for i := range read.snapshots {
+		v := &read.snapshots[i]
+		switch {
+		case restore.OfRollback(v):
+			if sourceName(v) == c.Name {
+				c.Safeties = append(c.Safeties, v)
+			}
+		case restore.Imported(v) && keys[types.UID(v.Labels[v1alpha1.LabelMapKey])] && !slices.Contains(c.Snapshots, v):
+			c.Snapshots = append(c.Snapshots, v)
+		}
+	}
 }
 
 // addTarget adds the snapshot that a PVC goes back to. An unfinished rollback has chosen it.
@@ -287,37 +294,6 @@ func (r *rollbackRun) addTarget(c *rollback.Claim, read *rollbackObjects, s *rol
 			c.Snapshots = append(c.Snapshots, v)
 		}
 	}
-	return nil
-}
-
-// addFull says why the storage takes no snapshot of the present data.
-func (r *rollbackRun) addFull(ctx context.Context, c *rollback.Claim, p *corev1.PersistentVolumeClaim) error {
-	classes, err := r.readClasses(ctx)
-	if err != nil {
-		return err
-	}
-	var all []client.Object
-	for _, v := range c.Snapshots {
-		all = append(all, v)
-	}
-	for _, v := range c.Groups {
-		all = append(all, v)
-	}
-	limit, class, of := classes.PerVolume(p, all)
-	for _, v := range c.Safeties { // which are of no schedule
-		if limit > 0 && v.CreationTimestamp.After(p.CreationTimestamp.Time) {
-			of = append(of, v)
-		}
-	}
-	if limit == 0 || len(of) < limit {
-		return nil
-	}
-	names := make([]string, len(of))
-	for i, v := range of {
-		names[i] = v.GetName()
-	}
-	slices.Sort(names)
-	c.Full = fmt.Sprintf("class %s allows %d snapshots of a volume, and there are %d: %s", class, limit, len(of), strings.Join(names, ", "))
 	return nil
 }
 
@@ -373,53 +349,4 @@ func (r *rollbackRun) readManifest(
 		r.told.once(r.ErrOut, "Warning: "+note)
 	}
 	return nil
-}
-
-// readSchedule finds the class of the safety snapshot.
-func (r *rollbackRun) readSchedule(ctx context.Context, c *rollback.Claim, p *corev1.PersistentVolumeClaim) (err error) {
-	if r.schedules == nil {
-		if r.schedules, err = r.readSchedules(ctx, r.namespace, ""); err != nil {
-			return err
-		}
-	}
-	var templates []*v1alpha1.SnapshotTemplateSpec
-	// An imported one's class may be of another driver, and a member of a group snapshot has none.
-	if v := c.Target; v != nil && v.Spec.Source.PersistentVolumeClaimName != nil && v.Spec.VolumeSnapshotClassName != nil {
-		templates = append(templates, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: v.Spec.VolumeSnapshotClassName})
-	}
-	for _, s := range r.schedules {
-		judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{})
-		if err == nil && judge.Selects(p) && s.DeletionTimestamp == nil {
-			templates = append(templates, &s.Spec.SnapshotTemplate.Spec)
-		}
-	}
-	c.Class, err = r.safetyClass(ctx, p, append(templates, &v1alpha1.SnapshotTemplateSpec{}))
-	return err
-}
-
-// safetyClass returns the class for a snapshot of a PVC: that of the first template under which one fits, such as the driver's
-// default, which is nil. A driver may have several classes and no default: then it is the first one that deletes data with
-// its snapshot. To whoever may not read classes, each that is named fits.
-func (r *rollbackRun) safetyClass(
-	ctx context.Context, p *corev1.PersistentVolumeClaim, templates []*v1alpha1.SnapshotTemplateSpec,
-) (*string, error) {
-	list := &snapshotv1.VolumeSnapshotClassList{}
-	err := r.list(ctx, list)
-	if err != nil && !apierrors.IsForbidden(err) {
-		return nil, err
-	}
-	classes := snapshots.Classes{Known: err == nil, All: items(list)}
-	for _, template := range templates {
-		if class, refused := classes.Choose(p, template); refused.Reason == "" {
-			return class, nil
-		}
-	}
-	for i := range list.Items { // by name
-		class := &list.Items[i]
-		_, refused := classes.Choose(p, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: &class.Name})
-		if refused.Reason == "" && class.DeletionPolicy == snapshotv1.VolumeSnapshotContentDelete {
-			return &class.Name, nil
-		}
-	}
-	return templates[0].VolumeSnapshotClassName, nil // such as the target's, which was taken of a PVC of an in-tree driver
 }

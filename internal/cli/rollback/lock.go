@@ -192,13 +192,19 @@ func (s *State) begin() error {
 	if err := s.mayGoOn(found, names); err != nil {
 		return err
 	}
+	return s.goOn(found)
+}
+
+// goOn goes on with an unfinished rollback, or begins to undo it.
+func (s *State) goOn(found *Lock) error {
 	s.lock = found
+	undone := cmp.Or(found.Undo, found.ID)
 	switch own := s.Own; {
 	case own != nil && own.ID == found.ID, !s.Undo && found.Undo == "":
 		return nil
 	case !s.Undo:
 		return fmt.Errorf("%s: finish it first with --undo", found.what())
-	case found.Undo == "" && s.UndoID != "" && s.UndoID != found.ID, found.Undo != "" && s.UndoID != "" && s.UndoID != found.Undo:
+	case s.UndoID != "" && s.UndoID != undone:
 		return fmt.Errorf("%s: only that one can be undone now", found.what())
 	case found.Undo == "":
 		s.lock = &Lock{ID: s.NewID, Undo: found.ID, Claims: found.Claims, Replicas: found.Replicas}
@@ -250,7 +256,8 @@ func (s *State) beginNew() error {
 	}
 	for _, r := range s.unfinished() {
 		if s.Workload != nil && r.Workload == s.Workload.Name() && r.Lock != nil {
-			return fmt.Errorf("%s: %s is scaled to 0 for it: finish it first, with --pvc %s", r.Lock.what(), r.Workload, strings.Join(r.Lock.Names(), ","))
+			return fmt.Errorf("%s: %s is scaled to 0 for it: finish it first, with --pvc %s",
+				r.Lock.what(), r.Workload, strings.Join(r.Lock.Names(), ","))
 		}
 	}
 	s.lock = l
@@ -348,24 +355,26 @@ func (s *State) renewals(step *Step) (changes []Change) {
 	if step.Releases || s.lock == nil {
 		return nil
 	}
-	old := func(l *Lock) bool {
-		return l != nil && l.ID == s.lock.ID &&
-			(l.Step != step.Number || l.User != s.User || s.Now.Sub(l.Time.Time) >= renewLockAfter || l.Time.After(s.Now))
-	}
 	for _, o := range s.locked() {
 		changed := slices.ContainsFunc(step.Changes, func(c Change) bool { return c.Object != nil && c.Object.GetUID() == o.GetUID() })
-		if l, _ := lockOn(o); old(l) && !changed {
+		if l, _ := lockOn(o); s.outdated(l, step.Number) && !changed {
 			changes = append(changes, annotate(o, map[string]any{v1alpha1.AnnotationRollback: s.renewed(step.Number).text()}))
 		}
 	}
 	for _, c := range s.Claims { // while the PVC does not exist
-		if s.Workload == nil && c.pvc == nil && c.record != nil && old(c.record.Lock) {
+		if s.Workload == nil && c.pvc == nil && c.record != nil && s.outdated(c.record.Lock, step.Number) {
 			r := *c.record
 			r.Lock = s.renewed(step.Number)
 			changes = append(changes, setRecord(r.on, &r))
 		}
 	}
 	return changes
+}
+
+// outdated returns whether the lock has to be renewed.
+func (s *State) outdated(l *Lock, step int) bool {
+	return l != nil && l.ID == s.lock.ID &&
+		(l.Step != step || l.User != s.User || s.Now.Sub(l.Time.Time) >= renewLockAfter || l.Time.After(s.Now))
 }
 
 // releaseLock is done after everything else.

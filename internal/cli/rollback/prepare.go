@@ -116,7 +116,7 @@ func restoreTarget(s *State, c *Claim) (*Step, error) {
 		return nil, nil
 	case p == nil:
 		return did(3, []Change{{Create: c.newRestored(s)}}, "Restore %s to a new PersistentVolumeClaim %s",
-			c.Target.Name, c.Manifest.Name), nil
+			c.Target.Name, RestoredName(c.Name, s.lock.ID)), nil
 	case p.DeletionTimestamp != nil:
 		return wait(3, p, "PersistentVolumeClaim %s is being deleted", p.Name), nil
 	case c.target == nil && c.WaitsForConsumer && pod == nil:
