@@ -14,7 +14,10 @@
 //	output.go    -o json|yaml|name|wide, tables, colors, the terminal: its width, and what would control it
 //	follow.go    --wait
 //	args.go      what arguments a command needs
-//	act.go       patches, for the commands that act; hold, unhold and release
+//	interrupt.go questions and input that end with a signal
+//	asof.go      points in time of --as-of
+//	act.go       patches, for the commands that act; release
+//	hold.go      hold and unhold, as holders/holders.go decides
 //	coverage_contexts.go coverage of several clusters; coverage_print.go its table
 //	snapshot_many.go requests for many schedules; snapshot_wait.go what snapshot waits for
 //	confirm.go   has deleted at once what waits
