@@ -146,7 +146,9 @@ func (h *holding) chosen(ctx context.Context) (found []client.Object, err error)
 
 // each does something with each snapshot that is named, or chosen, and returns all errors. unfit is why nothing can be done
 // with one: an error if it was named.
-func (h *holding) each(ctx context.Context, names []string, unfit func(client.Object) error, do func(context.Context, client.Object) error) error {
+func (h *holding) each(
+	ctx context.Context, names []string, unfit func(client.Object) error, do func(context.Context, client.Object) error,
+) error {
 	var errs []error
 	for _, name := range names {
 		v, err := h.getSnapshot(ctx, name)

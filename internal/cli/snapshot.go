@@ -99,8 +99,8 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 	scope.AddFlags(cmd, "SnapshotSchedules")
 	cmd.Flags().Lookup("all-namespaces").Usage = "Select the schedules of all namespaces."
 	wait.AddFlags(cmd)
-	cmd.Flags().StringVar(&hold, "hold", "", "Wait until the snapshots are cut, and hold them then: until a time in RFC 3339, or for so long, "+
-		"such as 7d. Retention may delete another one for them, and them for the next one, if they are not held.")
+	cmd.Flags().StringVar(&hold, "hold", "", "Wait until the snapshots are cut, and hold them then: until a time in RFC 3339, or for "+
+		"so long, such as 7d. Retention may delete another one for them, and them for the next one, if they are not held.")
 	return cmd
 }
 

@@ -198,7 +198,8 @@ func valueOf(t *metav1.Time) time.Time {
 // plain matches a word that a shell takes as it is.
 var plain = regexp.MustCompile(`^[a-zA-Z0-9_./:,][a-zA-Z0-9_./:,-]*$`)
 
-// word returns an argument of a command line that a user may copy: the claim names of a Deployment's template, for example, may be any text.
+// word returns an argument of a command line that a user may copy: the claim names of a Deployment's template, for example, may be
+// any text.
 func word(text string) string {
 	if plain.MatchString(text) {
 		return text
