@@ -63,8 +63,8 @@ and modes are those of the source PVC. If that is gone, the storage class is the
 has no labels: label it to have a schedule take snapshots of it.
 
 --as-of chooses the newest ready snapshot whose data is of that time or earlier. A time in the future is refused.
-With --schedule, the set of all PVCs at that time is restored. The snapshots of a set are not taken at the same instant: the output shows the skew
-between them. A set in which a PVC has no ready snapshot is refused, unless --allow-incomplete is given.
+With --schedule, the set of all PVCs at that time is restored. The snapshots of a set are not taken at the same instant:
+the output shows the skew between them. A set in which a PVC has no ready snapshot is refused, unless --allow-incomplete is given.
 
 Which PVC a snapshot was taken of is what its spec.source says: labels, which can be edited, do not matter. Only of an
 imported snapshot, whose source names no PVC, the label map-key says it, and a warning says that.
