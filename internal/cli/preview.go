@@ -193,6 +193,10 @@ func (p *preview) warn(v variants, driverLimit int) {
 		return
 	}
 	for _, w := range p.Waiting {
+		if w.Reason == v1alpha1.ReasonDeletionStuck {
+			say("%s would be deleted, and would wait until the storage finishes other deletes", plural(w.Snapshots, "snapshot"))
+			continue
+		}
 		if w.Until == nil {
 			say("%s would be deleted at once, and would be kept, because the spec is not that of the template of "+
 				"ClusterSnapshotSchedule %s", plural(w.Snapshots, "snapshot"), future.Name)

@@ -165,7 +165,7 @@ func (c claimStatus) part(d *snapshots.Judgment, p *snapshots.Part, now time.Tim
 		holds := slices.ContainsFunc(p.Snapshots, func(of retention.Snapshot) bool { return of.Name == s.Name })
 		_, recorded := snapshots.ClaimsOf(d.Outputs[i])[p.Claim]
 		// Unless it is ready, or once it is being deleted, none holds anything.
-		c.lacks[s.Name] = !recorded || s.ReadyToUse && !s.Deleting && !holds
+		c.lacks[s.Name] = !recorded || s.IsReady() && !holds
 	}
 	return c
 }
@@ -188,7 +188,7 @@ func claimStatusOf(series *series, d *snapshots.Judgment, now time.Time) claimSt
 func (c *claimStatus) count(all []retention.Snapshot, now time.Time) {
 	c.Ready, c.NewestReady, c.NewestReadyTime = 0, "", nil
 	for i := range all {
-		if all[i].ReadyToUse && !all[i].Deleting {
+		if all[i].IsReady() {
 			c.Ready++
 		}
 	}
@@ -236,6 +236,7 @@ func refusalOf(all []problem) string {
 func onlyReported(s *v1alpha1.SnapshotSchedule, reason, state string) bool {
 	switch reason {
 	case v1alpha1.ReasonSnapshotFailed, v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow,
+		v1alpha1.ReasonDeletionStuck, v1alpha1.ReasonSnapshotKeepsClaim, v1alpha1.ReasonRestorePending,
 		v1alpha1.ReasonVerificationFailed, v1alpha1.ReasonInvalidRequestedAt:
 		return false // judged anew instead: the status may be old
 	case v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision, v1alpha1.ReasonSnapshotError:

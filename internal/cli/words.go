@@ -43,6 +43,7 @@ var verdictWords = map[retention.Verdict]string{
 	retention.Replaced:         "it was never cut, and the next one is due",
 	retention.ClaimGone:        "it was never cut, and its PVC is gone",
 	retention.Superseded:       "it is not ready, and every ready snapshot that is kept is newer, or the next one has no other place",
+	retention.KeepsClaim:       "it failed, and keeps its PVC, which is being deleted",
 }
 
 // explain returns a verdict as a sentence for users.
@@ -64,6 +65,8 @@ func heldWords(value string, end time.Time) string {
 func sparedWords(reason string, until time.Time, v retention.Verdict) string {
 	why := "the spec changed, and spec.retention.editDelay has not passed"
 	switch {
+	case reason == v1alpha1.ReasonDeletionStuck:
+		why = "the storage does not finish the deletion of others of its PVC"
 	case until.IsZero():
 		why = "the spec is not that of the ClusterSnapshotSchedule's template"
 	case reason == v1alpha1.ReasonSnapshotsAdopted:

@@ -64,7 +64,7 @@ func decide(policy Policy, now time.Time, series Series) Decision {
 			e.newest = r.index
 		}
 		e.verdicts[r.index] = e.verdictAlone(r.index, take.Due)
-		if snapshot.isReady() {
+		if snapshot.IsReady() {
 			e.ready = append(e.ready, r.index)
 			e.readyFollowed = e.readyFollowed || !snapshot.Imported
 		}
@@ -77,6 +77,9 @@ func decide(policy Policy, now time.Time, series Series) Decision {
 	}
 	if take.Due && series.VolumeFull {
 		e.makePlace()
+	}
+	if series.ClaimDeleting {
+		e.freeClaim()
 	}
 	return Decision{Take: take, Verdicts: e.verdicts, Floor: floor, Next: e.nextChange()}
 }
@@ -111,7 +114,7 @@ func (e *evaluation) verdictAlone(i int, due bool) Verdict {
 	switch {
 	case s.Deleting:
 		return BeingDeleted
-	case e.now.Before(s.HeldUntil):
+	case !s.Uncut() && e.now.Before(s.HeldUntil): // without data, it only stops the next one, or keeps its PVC
 		return HeldByAnnotation
 	case s.Restoring:
 		return HeldByRestore

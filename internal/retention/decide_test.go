@@ -120,14 +120,6 @@ func TestDecideKeepsHeldSnapshots(t *testing.T) {
 			policy: ttl,
 			want:   []expected{ready(time.Hour).want(WithinTTL), uploading(9 * day).want(WithinTTL), uploading(11 * day).want(Expired)},
 		},
-		"keeps a held uncut snapshot although a slot is due": {
-			series: Series{Slot: noon},
-			want:   []expected{uncut(2 * time.Hour).held(Forever).want(HeldByAnnotation)},
-		},
-		"keeps a held uncut snapshot although the PVC is gone": {
-			series: Series{Claim: Gone},
-			want:   []expected{uncut(time.Minute).held(Forever).want(HeldByAnnotation)},
-		},
 		"keeps the source of a restore although the PVC is gone": {
 			series: Series{Claim: Gone},
 			want:   []expected{uncut(time.Minute).restoring().want(HeldByRestore)},
@@ -140,6 +132,18 @@ func TestDecideDeletesUncutSnapshots(t *testing.T) {
 		"replaces a failed one when a slot is due": {
 			series: Series{Slot: noon},
 			want:   []expected{ready(day).want(NoLimit), uncut(time.Hour).want(Replaced)},
+		},
+		"replaces a failed one although it is held, because it has no data": {
+			series: Series{Slot: noon},
+			want:   []expected{uncut(2 * time.Hour).held(Forever).want(Replaced)},
+		},
+		"deletes one that is held when the PVC is gone": {
+			series: Series{Claim: Gone},
+			want:   []expected{uncut(time.Minute).held(Forever).want(ClaimGone)},
+		},
+		"keeps one that is held and in progress": {
+			series: Series{Slot: noon},
+			want:   []expected{uncut(time.Minute).held(Forever).want(HeldInProgress)},
 		},
 		"keeps a failed one while no slot is due": {
 			want: []expected{uncut(2 * time.Hour).want(Unready)},
@@ -184,6 +188,64 @@ func TestDecideDeletesUncutSnapshots(t *testing.T) {
 		"keeps a ready one without a creation time when the PVC is gone": {
 			series: Series{Claim: Gone},
 			want:   []expected{readyUncut(day).want(NoLimit)},
+		},
+	})
+}
+
+// The snapshot controller keeps a PVC while one of its snapshots is not ready.
+//
+// Contract: ONE-8.
+func TestDecideFreesItsClaim(t *testing.T) {
+	tiers := Policy{MinReady: 1, Keep: Tiers{Daily: 7, Weekly: 4}}
+	two := Policy{MinReady: 2, TTL: 10 * day}
+	deleting := Series{ClaimDeleting: true}
+	testDecide(t, map[string]decideCase{
+		"deletes a failed one with a newer ready one": {
+			policy: tiers, series: deleting, checkAll: true, wantFloor: []int{0},
+			want: []expected{ready(day).want(KeptDaily), inError(2 * day).want(KeepsClaim), ready(3 * day).want(KeptDaily)},
+		},
+		"deletes the newest, which failed, with minReady older ready ones": {
+			policy: tiers, series: deleting, checkAll: true, wantFloor: []int{1},
+			want: []expected{inError(day).want(KeepsClaim), ready(2 * day).want(KeptDaily)},
+		},
+		"deletes one within the TTL": {
+			policy: two, series: deleting,
+			want: []expected{ready(day).want(WithinTTL), inError(2 * day).want(KeepsClaim)},
+		},
+		"keeps the newest while fewer than minReady are ready": {
+			policy: two, series: deleting,
+			want: []expected{inError(day).want(WithinTTL), ready(2 * day).want(WithinTTL)},
+		},
+		"keeps the only one": {
+			policy: tiers, series: deleting, want: []expected{inError(day).want(Unready)},
+		},
+		"does not count a terminating one": {
+			policy: tiers, series: deleting, want: []expected{ready(time.Hour).deleting().want(BeingDeleted), inError(day).want(Unready)},
+		},
+		"deletes it with a floor of zero": {
+			series: deleting, want: []expected{inError(day).want(KeepsClaim)},
+		},
+		"deletes it of a PVC that is not selected": {
+			policy: tiers, series: Series{Claim: Unselected, ClaimDeleting: true},
+			want: []expected{ready(day).want(KeptDaily), inError(2 * day).want(KeepsClaim), ready(3 * day).want(KeptDaily)},
+		},
+		"keeps it while the PVC is not being deleted": {
+			policy: two, want: []expected{ready(day).want(WithinTTL), inError(2 * day).want(WithinTTL)},
+		},
+		"keeps it while the error is young": {
+			policy: tiers, series: deleting,
+			want: []expected{ready(day).want(KeptDaily), inError(2 * day).since(noon.Add(-time.Minute)).want(Recovering)},
+		},
+		"keeps one that is held": {
+			policy: tiers, series: deleting,
+			want: []expected{ready(day).want(KeptDaily), inError(2 * day).held(Forever).want(HeldByAnnotation)},
+		},
+		"keeps the source of a restore": {
+			policy: tiers, series: deleting,
+			want: []expected{ready(day).want(KeptDaily), inError(2 * day).restoring().want(HeldByRestore)},
+		},
+		"keeps one in progress": {
+			policy: tiers, series: deleting, want: []expected{uploading(day).want(HeldInProgress), ready(2 * day).want(KeptDaily)},
 		},
 	})
 }

@@ -191,7 +191,7 @@ func remaining(s Series, d Decision) Series {
 
 func countReady(s Series) (n int) {
 	for i := range s.Snapshots {
-		if s.Snapshots[i].isReady() {
+		if s.Snapshots[i].IsReady() {
 			n++
 		}
 	}

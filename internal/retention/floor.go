@@ -60,10 +60,25 @@ func (e *evaluation) supersedable(i int) bool {
 // volume: one that is not ready cannot be restored from.
 func (e *evaluation) makePlace() {
 	for i, v := range e.verdicts {
-		s := &e.series.Snapshots[i]
-		held := v == HeldByAnnotation || v == HeldByRestore || v == Recovering
-		if s.State(e.now, e.readyDeadline) == Failed && !s.Uncut() && !held && !v.Delete() && !e.recovering(i) {
+		if e.failedWithData(i) && v != Recovering && !v.Delete() && !e.recovering(i) {
 			e.verdicts[i] = Superseded
 		}
 	}
+}
+
+// freeClaim deletes the cut snapshots that failed, so that their PVC, which is being deleted, can
+// go: if a newer one is ready, or as many as minReady are. The floor has those on which that depends.
+func (e *evaluation) freeClaim() {
+	for i, v := range e.verdicts {
+		newer := len(e.ready) > 0 && compareAge(&e.series.Snapshots[i], &e.series.Snapshots[e.ready[0]], e.now) < 0
+		if e.failedWithData(i) && !v.Delete() && !e.recovering(i) && (newer || len(e.ready) >= e.minReady) {
+			e.verdicts[i] = KeepsClaim
+		}
+	}
+}
+
+// failedWithData reports whether a snapshot is cut, failed and not held.
+func (e *evaluation) failedWithData(i int) bool {
+	s, v := &e.series.Snapshots[i], e.verdicts[i]
+	return s.State(e.now, e.readyDeadline) == Failed && !s.Uncut() && v != HeldByAnnotation && v != HeldByRestore
 }

@@ -51,6 +51,7 @@ func DecideGroup(policy Policy, now time.Time, g GroupSeries) Decision {
 	d := Decide(policy, now, g.Whole)
 	g.releaseWhole(policy, now, &d)
 	kept := make([]bool, len(g.Whole.Snapshots)) // by a PVC; the first verdict counts
+	keepsClaim, keepsOther := make([]bool, len(kept)), make([]bool, len(kept))
 	for _, uid := range g.uids() {
 		one, index := g.of(uid)
 		if d.Take.Due { // what has failed may have to make place for each PVC
@@ -59,6 +60,7 @@ func DecideGroup(policy Policy, now time.Time, g GroupSeries) Decision {
 		decided := Decide(g.floorOf(policy, now, uid, one, &d), now, one)
 		for j, v := range decided.Verdicts {
 			i := index[j]
+			keepsClaim[i], keepsOther[i] = keepsClaim[i] || v == KeepsClaim, keepsOther[i] || !v.Delete()
 			if v.Delete() || !d.Verdicts[i].Delete() && !kept[i] || d.Verdicts[i].Urgent() {
 				continue
 			}
@@ -73,6 +75,12 @@ func DecideGroup(policy Policy, now time.Time, g GroupSeries) Decision {
 		}
 		if next := decided.Next; !next.IsZero() && (d.Next.IsZero() || next.Before(d.Next)) {
 			d.Next = next
+		}
+	}
+	for i := range d.Verdicts { // the group itself is not being deleted, its PVC is
+		failed := g.Whole.Snapshots[i].State(now, policy.ReadyDeadline) == Failed
+		if failed && keepsClaim[i] && !keepsOther[i] && !d.Verdicts[i].Delete() {
+			d.Verdicts[i] = KeepsClaim
 		}
 	}
 	d.Floor = slices.DeleteFunc(d.Floor, func(i int) bool { return d.Verdicts[i].Delete() })

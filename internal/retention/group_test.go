@@ -81,6 +81,18 @@ func TestDecideGroup(t *testing.T) {
 			policy: ttl, claims: both, slot: noon, full: true, held: []string{"AB", "ab"},
 			want: []expected{inError(2 * time.Hour).want(Superseded), ready(11 * day).want(Floor)},
 		},
+		"what failed, while all its PVCs are being deleted": {
+			policy: ttl, claims: map[string]GroupClaim{"a": {Deleting: true}, "b": {Deleting: true}}, held: []string{"ab", "AB"},
+			want: []expected{ready(day).want(WithinTTL), inError(2 * day).want(KeepsClaim)},
+		},
+		"what failed, while one of its PVCs is being deleted": {
+			policy: ttl, claims: map[string]GroupClaim{"a": {Deleting: true}, "b": {}}, held: []string{"ab", "AB"},
+			want: []expected{ready(day).want(WithinTTL), inError(2 * day).want(WithinTTL)},
+		},
+		"what failed, while all its PVCs are being deleted and one has no other": {
+			policy: ttl, claims: map[string]GroupClaim{"a": {Deleting: true}, "b": {Deleting: true}}, held: []string{"a", "AB"},
+			want: []expected{ready(day).want(WithinTTL), inError(2 * day).want(WithinTTL)},
+		},
 		"all are gone": {
 			policy: ttl, claim: Gone, held: []string{"ab", "ab"},
 			want: []expected{ready(day).want(WithinTTL), ready(11 * day).want(Expired)},
@@ -152,7 +164,7 @@ func TestGroupKeepsTheFloorOfEachPVC(t *testing.T) {
 			one, index := g.of(uid)
 			for _, r := range newestFirst(one.Snapshots, noon) {
 				s, i := &one.Snapshots[r.index], index[r.index]
-				if !s.isReady() {
+				if !s.IsReady() {
 					continue
 				}
 				keeps := least > 0
@@ -170,7 +182,7 @@ func TestGroupKeepsTheFloorOfEachPVC(t *testing.T) {
 }
 
 // A group snapshot is deleted only if it would be of each PVC that it holds, and as the
-// snapshot of one PVC that the group is.
+// snapshot of one PVC that the group is, or to let one of these go.
 //
 // Contract: GRP-9.
 func TestGroupGoesOnlyIfEachPVCLetsItGo(t *testing.T) {
@@ -182,6 +194,7 @@ func TestGroupGoesOnlyIfEachPVCLetsItGo(t *testing.T) {
 			t.Fatalf("takes %+v, as one PVC %+v", d.Take, whole.Take)
 		}
 		lets := make([]bool, len(d.Verdicts))
+		free, keep := make([]bool, len(d.Verdicts)), make([]bool, len(d.Verdicts))
 		for i, v := range whole.Verdicts {
 			lets[i] = v.Delete()
 		}
@@ -191,10 +204,14 @@ func TestGroupGoesOnlyIfEachPVCLetsItGo(t *testing.T) {
 				one.Slot, one.VolumeFull = g.Whole.Slot, g.Whole.VolumeFull
 			}
 			for j, v := range Decide(p, noon, one).Verdicts {
+				free[index[j]], keep[index[j]] = free[index[j]] || v == KeepsClaim, keep[index[j]] || !v.Delete()
 				lets[index[j]] = lets[index[j]] && (v.Delete() || whole.Verdicts[index[j]].Urgent())
 			}
 		}
 		for i, v := range d.Verdicts {
+			if free[i] && !keep[i] && g.Whole.Snapshots[i].State(noon, p.ReadyDeadline) == Failed {
+				lets[i] = true
+			}
 			if v.Delete() != lets[i] {
 				t.Fatalf("%d is %v, and may go: %v; %+v", i, v, lets[i], g)
 			}

@@ -29,7 +29,7 @@ func TestDecideKeepsMinReady(t *testing.T) {
 			t.Fatalf("Floor = %v with %d ready snapshots, minReady %d", d.Floor, before, minReady)
 		}
 		for _, i := range d.Floor {
-			if !s.Snapshots[i].isReady() || d.Verdicts[i].Delete() {
+			if !s.Snapshots[i].IsReady() || d.Verdicts[i].Delete() {
 				t.Fatalf("Floor %v contains %d, which is %v", d.Floor, i, d.Verdicts[i])
 			}
 		}
@@ -44,7 +44,8 @@ func TestDecideNeverDeletesHeldOrTerminating(t *testing.T) {
 		p := drawPolicy(t)
 		s := drawSeries(t, p, false)
 		for i, v := range Decide(p, noon, s).Verdicts {
-			if x := &s.Snapshots[i]; v.Delete() && (x.HeldUntil.After(noon) || x.Restoring || x.Deleting) {
+			x := &s.Snapshots[i]
+			if held := x.HeldUntil.After(noon) && !x.Uncut(); v.Delete() && (held || x.Restoring || x.Deleting) {
 				t.Fatalf("%+v: %v", x, v)
 			}
 		}
@@ -206,7 +207,7 @@ func TestRestoredSeriesIsKeptAsBefore(t *testing.T) {
 		p := drawPolicy(t)
 		p.TTL, p.Detached.TTL = 0, 0
 		s := drawSeries(t, p, true)
-		s.Snapshots = slices.DeleteFunc(s.Snapshots, func(x Snapshot) bool { return !x.isReady() })
+		s.Snapshots = slices.DeleteFunc(s.Snapshots, func(x Snapshot) bool { return !x.IsReady() })
 		restored := s
 		restored.Snapshots = slices.Clone(s.Snapshots)
 		for i := range restored.Snapshots {
@@ -232,7 +233,7 @@ func TestDecideByAgeAloneIsNotDisplaced(t *testing.T) {
 		s.Snapshots = append(s.Snapshots, of)
 		after := Decide(p, noon, s)
 		for i, v := range before.Verdicts {
-			if s.Snapshots[i].isReady() && v.Delete() != after.Verdicts[i].Delete() {
+			if s.Snapshots[i].IsReady() && v.Delete() != after.Verdicts[i].Delete() {
 				t.Fatalf("%+v: %v, with another PVC's in the series %v", s.Snapshots[i], v, after.Verdicts[i])
 			}
 		}

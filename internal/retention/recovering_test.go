@@ -110,12 +110,12 @@ func TestDecideDeletesNothingForAnErrorThatMayPass(t *testing.T) {
 		lost := s
 		lost.Snapshots = slices.Clone(s.Snapshots)
 		for i := range lost.Snapshots {
-			if x := &lost.Snapshots[i]; x.isReady() && x.HasCutTime && rapid.Bool().Draw(t, "lost") {
+			if x := &lost.Snapshots[i]; x.IsReady() && x.HasCutTime && rapid.Bool().Draw(t, "lost") {
 				x.ReadyToUse, x.HasError, x.ErrorTime = false, true, noon.Add(-p.ReadyDeadline/2)
 			}
 		}
 		for i, v := range Decide(p, noon, lost).Verdicts {
-			if v.Delete() && !kept.Verdicts[i].Delete() && s.Snapshots[i].isReady() {
+			if v.Delete() && !kept.Verdicts[i].Delete() && s.Snapshots[i].IsReady() {
 				t.Fatalf("%+v: %v, which was %v", lost.Snapshots[i], v, kept.Verdicts[i])
 			}
 		}

@@ -49,7 +49,7 @@ func Newest(snapshots []Snapshot, now time.Time) int {
 func NewestReady(snapshots []Snapshot, now time.Time) int {
 	newest := -1
 	for i := range snapshots {
-		if snapshots[i].isReady() && (newest < 0 || compareAge(&snapshots[newest], &snapshots[i], now) < 0) {
+		if snapshots[i].IsReady() && (newest < 0 || compareAge(&snapshots[newest], &snapshots[i], now) < 0) {
 			newest = i
 		}
 	}
@@ -70,7 +70,7 @@ func LastSlot(snapshots []Snapshot, now time.Time) time.Time {
 
 // LastReadySlot returns the newest slot that a ready snapshot covers, zero if none does.
 func LastReadySlot(snapshots []Snapshot, now time.Time) time.Time {
-	return lastSlot(snapshots, now, (*Snapshot).isReady)
+	return lastSlot(snapshots, now, (*Snapshot).IsReady)
 }
 
 func lastSlot(snapshots []Snapshot, now time.Time, counts func(*Snapshot) bool) time.Time {

@@ -48,9 +48,9 @@ type Snapshot struct {
 // Forever is when a hold ends whose value is no time. RFC 3339 knows no later year.
 var Forever = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
-// isReady reports whether the snapshot can be relied on. Only ready snapshots
+// IsReady reports whether the snapshot can be relied on. Only ready snapshots
 // count for tiers, cap and floor.
-func (s *Snapshot) isReady() bool { return s.ReadyToUse && !s.Deleting }
+func (s *Snapshot) IsReady() bool { return s.ReadyToUse && !s.Deleting }
 
 // Uncut reports whether the snapshot holds no data yet: the driver may still cut
 // it, from whatever the PVC contains by then. A snapshot that is ready without a

@@ -46,7 +46,7 @@ func TestState(t *testing.T) {
 			if got := tc.snapshot.Uncut(); got != tc.wantUncut {
 				t.Errorf("Uncut = %v, want %v", got, tc.wantUncut)
 			}
-			if got := tc.snapshot.isReady(); got != (tc.want == Ready) {
+			if got := tc.snapshot.IsReady(); got != (tc.want == Ready) {
 				t.Errorf("Ready = %v, State %v", got, tc.want)
 			}
 		})

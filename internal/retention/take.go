@@ -25,9 +25,9 @@ const (
 	NotBlocked Block = iota
 	// BlockedInProgress: the newest snapshot is in progress.
 	BlockedInProgress
-	// BlockedUncut: the series contains an uncut snapshot that failed, is held or
-	// is terminating. The next one waits until it is gone, so that a driver that
-	// is down for a week leaves one uncut snapshot, not many.
+	// BlockedUncut: the series contains an uncut snapshot that failed, is being restored from
+	// or is terminating. The next one waits until it is gone, so that a driver that is down for
+	// a week leaves one uncut snapshot, not many.
 	BlockedUncut
 )
 

@@ -39,7 +39,7 @@ func TestDecideTakesOneSnapshotAtATime(t *testing.T) {
 			want:      Take{Due: true, Block: BlockedUncut, Blocker: 1},
 		},
 		"blocked by an uncut failed held one": {
-			snapshots: []Snapshot{uncut(time.Hour).held(Forever)},
+			snapshots: []Snapshot{uncut(time.Hour).held(Forever)}, // which is deleted
 			want:      Take{Due: true, Block: BlockedUncut, Blocker: 0},
 		},
 		"blocked by an uncut terminating one": {

@@ -12,8 +12,8 @@ const (
 	NoLimit Verdict = iota
 	// BeingDeleted keeps: it is terminating already and is not deleted again.
 	BeingDeleted
-	// HeldByAnnotation keeps: it carries the hold annotation, which overrides everything
-	// else until it ends, even the reasons to delete an uncut snapshot.
+	// HeldByAnnotation keeps: it is cut and carries the hold annotation, which overrides
+	// everything else until it ends.
 	HeldByAnnotation
 	// HeldByRestore keeps: it is the source of a PVC that is still Pending.
 	HeldByRestore
@@ -68,13 +68,16 @@ const (
 	// is set, it is beyond readyDeadline and older than every ready snapshot that is kept;
 	// or it failed, a slot is due, and the volume has no place for another snapshot.
 	Superseded
+	// KeepsClaim deletes a cut snapshot that failed while its PVC is being deleted: the snapshot
+	// controller keeps the PVC while one of its snapshots is not ready, and nothing retries it.
+	KeepsClaim
 )
 
 var verdictNames = [...]string{
 	"NoLimit", "BeingDeleted", "HeldByAnnotation", "HeldByRestore", "HeldInProgress", "Unready", "WithinTTL",
 	"KeptLast", "KeptHourly", "KeptDaily", "KeptWeekly", "KeptMonthly", "KeptYearly", "KeptNewest", "Floor", "Verified",
 	"Recovering",
-	"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded",
+	"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded", "KeepsClaim",
 }
 
 // String returns the verdict as one word, for logs and metrics.

@@ -7,11 +7,12 @@ import "testing"
 
 // The names are labels of a metric.
 func TestVerdictNamesMatchVerdicts(t *testing.T) {
-	if len(verdictNames) != int(Superseded)+1 {
-		t.Fatalf("%d names for %d verdicts", len(verdictNames), Superseded+1)
+	if len(verdictNames) != int(KeepsClaim)+1 {
+		t.Fatalf("%d names for %d verdicts", len(verdictNames), KeepsClaim+1)
 	}
-	for v := NoLimit; v <= Superseded; v++ {
-		deletes := v == Expired || v == NotSelected || v == OverCap || v == Replaced || v == ClaimGone || v == Superseded
+	for v := NoLimit; v <= KeepsClaim; v++ {
+		deletes := v == Expired || v == NotSelected || v == OverCap || v == Replaced || v == ClaimGone || v == Superseded ||
+			v == KeepsClaim
 		if v.Delete() != deletes {
 			t.Errorf("%v.Delete() = %v", v, v.Delete())
 		}
@@ -19,7 +20,7 @@ func TestVerdictNamesMatchVerdicts(t *testing.T) {
 	for v, want := range map[Verdict]string{
 		NoLimit: "NoLimit", HeldInProgress: "HeldInProgress", KeptYearly: "KeptYearly", Floor: "Floor", Verified: "Verified",
 		Expired: "Expired", NotSelected: "NotSelected", OverCap: "OverCap",
-		Replaced: "Replaced", ClaimGone: "ClaimGone", Superseded: "Superseded",
+		Replaced: "Replaced", ClaimGone: "ClaimGone", Superseded: "Superseded", KeepsClaim: "KeepsClaim",
 	} {
 		if v.String() != want {
 			t.Errorf("%d.String() = %v, want %v", v, v, want)

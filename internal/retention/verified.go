@@ -40,7 +40,7 @@ func (d *Decision) keepVerified(policy Policy, now time.Time, series Series) {
 			continue
 		}
 		switch {
-		case s.isReady():
+		case s.IsReady():
 			left--
 			if verdict.Delete() {
 				*verdict = Verified

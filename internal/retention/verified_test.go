@@ -157,7 +157,7 @@ func TestDecideKeepsMinVerified(t *testing.T) {
 		}
 		for _, r := range newestFirst(s.Snapshots, noon) {
 			x := &s.Snapshots[r.index]
-			if _, verified := x.Drill(noon); !verified || !x.isReady() {
+			if _, verified := x.Drill(noon); !verified || !x.IsReady() {
 				continue
 			}
 			if left--; left < 0 {
@@ -187,7 +187,7 @@ func TestDecideCountsVerifiedSnapshotsAsIfTheyWereNotThere(t *testing.T) {
 		}
 		p.MinVerified = 0
 		for i, v := range decideWithoutSparing(p, noon, rest).Verdicts {
-			if x := &rest.Snapshots[i]; x.isReady() && beside[i].Delete() && !v.Delete() {
+			if x := &rest.Snapshots[i]; x.IsReady() && beside[i].Delete() && !v.Delete() {
 				t.Fatalf("%+v: %v beside what minVerified keeps, %v without it", x, beside[i], v)
 			}
 		}

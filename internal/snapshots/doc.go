@@ -20,6 +20,8 @@
 //	inflight.go     creates wait until their storage driver has room
 //	waiting.go      the slot of a PVC that waits, and what it waits for
 //	capacity.go     what the storage of a driver, and of a PVC, can take
+//	unfinished.go   deletes and restores that do not end, and snapshots that keep their PVC
+//	deletes.go      counts deletes when the snapshots are gone
 //	readiness.go    how long snapshots take to become ready
 //	drill.go        what drills of the snapshots of a PVC show
 //	words.go        keeps what drivers said in earlier passes

@@ -31,8 +31,9 @@ func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	}
 	f.Known = true
 	f.Claims, f.Failing, f.Skipped = int(status.Inputs.PersistentVolumeClaims.Total), sum.Failing, sum.Skipped
-	f.Pending, f.Failed, f.Detached = sum.Pending, sum.Failed, int(status.Detached.VolumeSnapshots+status.Detached.VolumeGroupSnapshots)
-	f.ReadySnapshots = int(status.Outputs.VolumeSnapshots.Total) - f.Pending - f.Failed - f.Detached
+	f.Pending, f.Failed, f.Terminating, f.Stuck = int(sum.Pending), int(sum.Failed), int(sum.Terminating), int(sum.Stuck)
+	f.Detached = int(status.Detached.VolumeSnapshots + status.Detached.VolumeGroupSnapshots)
+	f.ReadySnapshots = int(status.Outputs.VolumeSnapshots.Total) - f.Pending - f.Failed - f.Terminating - f.Detached
 	if groups := status.Outputs.VolumeGroupSnapshots; groups != nil {
 		f.ReadySnapshots += int(groups.Total)
 	}

@@ -51,6 +51,7 @@ func TestGauges(t *testing.T) {
 			"ready Scheduled": 1, "suspended": 0, "retention_paused": 0, "interval_seconds": 21600,
 			"persistentvolumeclaims": 2, "failing_persistentvolumeclaims": 0, "skipped_persistentvolumeclaims": 0,
 			"snapshots ready": 4, "snapshots pending": 0, "snapshots failed": 0, "snapshots detached": 2, "problems": 0,
+			"snapshots terminating": 0, "stuck_deletions": 0,
 		}
 		maps.Copy(all, changes)
 		maps.DeleteFunc(all, func(_ string, v float64) bool { return v < 0 })

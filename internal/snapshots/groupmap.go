@@ -77,6 +77,7 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	p.addTroubles(&d, status, refused, g.Whole.Snapshots, slots, decided.Take, seen.Now)
 	p.addParts(&d, status, &of, g, from, seen.Now)
 	p.addMembers(&d, status, g, seen.Now)
+	p.addUnfinishedGroups(&d, status, g, seen)
 	if template := from.withheld(p.schedule); template != nil && refused.Reason == "" {
 		p.addWithheld(&d, status, template, &of, g.Whole.Snapshots, decided.Take, seen.Now)
 	}
@@ -89,7 +90,9 @@ func (p *program) groupTombstone(seen mapcontroller.Observation) mapcontroller.D
 	g := groupSeriesOf(seen)
 	_, d, spared := p.decideGroup(seen, g, p.origin(seen.Related))
 	if len(seen.Outputs) > 0 {
-		d.Status = &keyStatus{LastSnapshot: retention.LastSlot(g.Whole.Snapshots, seen.Now), Spared: spared}
+		status := &keyStatus{LastSnapshot: retention.LastSlot(g.Whole.Snapshots, seen.Now), Spared: spared}
+		p.addUnfinishedGroups(&d, status, g, seen)
+		d.Status = status
 	}
 	return d
 }

@@ -126,11 +126,11 @@ func TestMemoryOfTheLargestSchedules(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// invented is an uncut snapshot with a map key that no PVC has, labels, owners and
+// invented is a cut snapshot, held, with a map key that no PVC has, labels, owners and
 // annotations, and everything that no schema bounds as long as told.
 func invented(s scheduleBuilder, i, length int) *snapshotv1.VolumeSnapshot {
 	v := taken(s, nthClaim(i), 1)
-	v.Status = nil
+	v.Status = &snapshotv1.VolumeSnapshotStatus{CreationTime: &v.CreationTimestamp}
 	v.Spec.VolumeSnapshotClassName = ptr.To(long(length, i))
 	v.Spec.Source.PersistentVolumeClaimName = ptr.To(long(length, i))
 	if i%2 == 0 {

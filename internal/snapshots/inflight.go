@@ -247,7 +247,7 @@ func stageOf(o client.Object, deadline time.Duration) limits.Stage {
 func followed(o client.Object, series []client.Object, now time.Time) bool {
 	at, _ := snapshotFrom(o)
 	for _, other := range series {
-		if ready, known := snapshotFrom(other); known && ready.ReadyToUse && !ready.Deleting &&
+		if ready, known := snapshotFrom(other); known && Ready(other) &&
 			positionOf(&ready, now).compare(positionOf(&at, now)) > 0 {
 			return true
 		}

@@ -79,8 +79,8 @@ type Judgment struct {
 	Outputs   []client.Object
 	Series    retention.Series
 	Retention retention.Decision
-	// SparedFor has the reason of condition RetentionPaused for each snapshot that
-	// Retention would delete and that is kept for now; empty for the others.
+	// SparedFor has the reason of condition RetentionPaused, or DeletionStuck, for each snapshot
+	// that Retention would delete and that is kept for now; empty for the others.
 	SparedFor []string
 	// Slots of a selected PVC.
 	Slots schedule.Slots
@@ -146,14 +146,19 @@ func (j *Judge) TTL() time.Duration { return j.program.spec.retention.TTL }
 
 // SparedUntil returns when the snapshots that are spared for a reason may be deleted; zero
 // if that is not known.
-func (j *Judge) SparedUntil(reason string) time.Time { return j.grace.until(reason) }
+func (j *Judge) SparedUntil(reason string) time.Time {
+	if reason == v1alpha1.ReasonDeletionStuck {
+		return time.Time{}
+	}
+	return j.grace.until(reason)
+}
 
 // Confirmation says what confirms the spec, so that the snapshots that are spared for a
 // reason are deleted at once; empty if nothing does.
 func (j *Judge) Confirmation(reason string) string {
 	s := j.program.schedule
 	switch from := j.program.origin(j.origin); {
-	case from.edited(s):
+	case from.edited(s), reason == v1alpha1.ReasonDeletionStuck:
 		return ""
 	case !from.child:
 		return fmt.Sprintf("annotation %s=%d confirms it", v1alpha1.AnnotationConfirmGeneration, s.Generation)

@@ -27,9 +27,10 @@ type keyStatus struct {
 	// NextSlot is the earliest future slot.
 	NextSlot      time.Time
 	RecoveryPoint time.Time
-	// Pending and Failed count snapshots of a selected PVC. What is neither is
-	// ready.
-	Pending, Failed int
+	// Pending, Failed and Terminating count snapshots of a selected PVC. The others are ready.
+	Pending, Failed, Terminating int32
+	// Stuck counts those with data whose deletion does not end, of any PVC.
+	Stuck int32
 	// SkipReason says why the PVC cannot be snapshotted now.
 	SkipReason string
 	Problems        []Problem
@@ -177,8 +178,8 @@ type combined struct {
 	Due, NoneReady bool
 	// Verified is the oldest last success of a drill.
 	Verified time.Time
-	// Pending and Failed count snapshots.
-	Pending, Failed int
+	// Pending, Failed, Terminating and Stuck count snapshots.
+	Pending, Failed, Terminating, Stuck int32
 	// Skipped and Failing count PVCs.
 	Skipped, Failing int
 	FirstSkipped     *keyStatus
@@ -224,6 +225,8 @@ func combine(keys []any, problems ...Problem) combined {
 		}
 		c.Pending += k.Pending
 		c.Failed += k.Failed
+		c.Terminating += k.Terminating
+		c.Stuck += k.Stuck
 		if k.SkipReason != "" {
 			c.Skipped += k.weight()
 			if c.FirstSkipped == nil || k.name() < c.FirstSkipped.name() {

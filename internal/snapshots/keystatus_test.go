@@ -38,8 +38,8 @@ func drawKeyStatus(t *rapid.T, i int) *keyStatus {
 		LastSnapshot:  at.Draw(t, "last"),
 		NextSlot:      at.Draw(t, "next"),
 		RecoveryPoint: at.Draw(t, "recovery"),
-		Pending:       rapid.IntRange(0, 2).Draw(t, "pending"),
-		Failed:        rapid.IntRange(0, 2).Draw(t, "failed"),
+		Pending:       rapid.Int32Range(0, 2).Draw(t, "pending"),
+		Failed:        rapid.Int32Range(0, 2).Draw(t, "failed"),
 		SkipReason:    rapid.SampledFrom([]string{"", "not Bound"}).Draw(t, "skipped"),
 		Paused:        rapid.Bool().Draw(t, "paused"),
 	}

@@ -56,6 +56,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	status := p.statusOf(&of, series.Snapshots, seen.Now)
 	status.Spared, d.Status = spared, status
 	status.addLost(claim)
+	p.addUnfinished(&d, status, claim, series.Snapshots, seen)
 	if status.skip(skipReason) {
 		return d
 	}
@@ -198,7 +199,7 @@ func (p *program) statusOf(of *subject, series []retention.Snapshot, now time.Ti
 	} else {
 		status.Claim = of.claim.Name
 	}
-	status.Pending, status.Failed = unready(p.spec, series, now)
+	status.Pending, status.Failed, status.Terminating = unready(p.spec, series, now)
 	return status
 }
 
@@ -272,6 +273,13 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 	}
 	var d mapcontroller.Decision
 	_, d, status.Spared = p.decide(seen, series, p.origin(seen.Related))
+	if len(seen.Outputs) > 0 {
+		var claim client.Object = &corev1.PersistentVolumeClaim{}
+		if claim.SetName(claimName(seen.Outputs[0])); len(seen.Unselected) > 0 {
+			claim = seen.Unselected[0]
+		}
+		p.addUnfinished(&d, status, claim, series.Snapshots, seen)
+	}
 	if len(seen.Outputs) > 0 || status.SkipReason != "" {
 		d.Status = status
 	}
@@ -297,7 +305,7 @@ func (p *program) carryOut(
 		sparedFor = make([]string, len(decided.Verdicts))
 		defer func() { p.decided(seen.Outputs, series, decided, sparedFor) }()
 	}
-	d.Next = decided.Next
+	d.Next, d.Places = decided.Next, places(series.Snapshots)
 	grace := graceOf(p.schedule, from)
 	for i, verdict := range decided.Verdicts {
 		if p.spec.retention.TakenAhead(&series.Snapshots[i]) {
@@ -316,7 +324,16 @@ func (p *program) carryOut(
 				}
 				continue
 			}
-			d.Delete = append(d.Delete, mapcontroller.Removal{Object: seen.Outputs[i], Reason: verdict.String(), Urgent: verdict.Urgent()})
+			bounded := takesPlace(&series.Snapshots[i], verdict)
+			if bounded && d.Places == 0 { // until an event shows that one is gone
+				if sparedFor != nil {
+					sparedFor[i] = v1alpha1.ReasonDeletionStuck
+				}
+				continue
+			}
+			d.Delete = append(d.Delete, mapcontroller.Removal{
+				Object: seen.Outputs[i], Reason: verdict.String(), Urgent: verdict.Urgent(), Bounded: bounded,
+			})
 		}
 		if verdict == retention.HeldByRestore {
 			d.Next = earliest(d.Next, seen.Now.Add(restoreCheck))

@@ -53,7 +53,7 @@ func (tc *mapCase) observe() mapcontroller.Observation {
 	}
 	seen.Related = tc.classes
 	for _, name := range tc.restoring {
-		restore := claim("restore-of-"+name).phase(corev1.ClaimPending).from(snapshotv1.GroupName, "VolumeSnapshot", name)
+		restore := claim("restore-of-"+name).created(ago(59*time.Minute)).phase(corev1.ClaimPending).from(snapshotv1.GroupName, "VolumeSnapshot", name)
 		seen.Related = append(seen.Related, restore.PersistentVolumeClaim)
 	}
 	return seen

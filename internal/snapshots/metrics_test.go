@@ -47,7 +47,9 @@ func measure(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Su
 }
 
 func countOutcome(now time.Time, s *v1alpha1.SnapshotSchedule, outcome mapcontroller.Outcome) {
-	newReporter(nil, clocktesting.NewFakePassiveClock(now), nil, testMetrics).count(client.ObjectKeyFromObject(s), outcome)
+	c := clocktesting.NewFakePassiveClock(now)
+	f := newInFlight(Options{Clock: c, Stores: NewStores()}, 0) // no cache has what was deleted
+	newReporter(nil, c, f, testMetrics).count(client.ObjectKeyFromObject(s), outcome)
 }
 
 // gathered returns the metrics of this package.
@@ -113,8 +115,8 @@ func useAll(s scheduleBuilder) (resign func()) {
 	summary.Spec = specOf(s)
 	measure(noon, s.SnapshotSchedule, summary, setStatus(noon, s.SnapshotSchedule, summary))
 	outcome := mapcontroller.Outcome{Created: []client.Object{uncut(time.Minute).VolumeSnapshot}}
-	for reason := retention.Expired; reason <= retention.Superseded; reason++ {
-		outcome.Deleted = append(outcome.Deleted, mapcontroller.Removal{Reason: reason.String()})
+	for reason := retention.Expired; reason <= retention.KeepsClaim; reason++ {
+		outcome.Deleted = append(outcome.Deleted, mapcontroller.Removal{Object: ready(0).VolumeSnapshot, Reason: reason.String()})
 	}
 	outcome.Failed = []mapcontroller.Failure{failure(mapcontroller.VerbDelete, errors.New("denied"))}
 	countOutcome(noon, s.SnapshotSchedule, outcome)
@@ -200,7 +202,7 @@ func TestCountersStartAtZero(t *testing.T) {
 	measure(noon, s.SnapshotSchedule, known(0), combined{})
 	got := seriesOf(t, key)
 	want := []string{"snapshots_created_total", "snapshots_failed_total", "slot_to_creation_seconds count", "creation_to_ready_seconds count"}
-	for _, reason := range []string{"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded"} {
+	for _, reason := range []string{"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded", "KeepsClaim"} {
 		want = append(want, "snapshots_deleted_total "+reason)
 	}
 	for _, verb := range []string{"create", "update", "delete", "adopt", "release", "label"} {
@@ -211,7 +213,7 @@ func TestCountersStartAtZero(t *testing.T) {
 			t.Errorf("%s is %v, %v, want 0", name, value, found)
 		}
 	}
-	countOutcome(noon, s.SnapshotSchedule, mapcontroller.Outcome{Deleted: []mapcontroller.Removal{{Reason: "Expired"}}})
+	countOutcome(noon, s.SnapshotSchedule, mapcontroller.Outcome{Deleted: []mapcontroller.Removal{{Object: ready(0).VolumeSnapshot, Reason: "Expired"}}})
 	measure(noon, s.SnapshotSchedule, known(0), combined{})
 	if got := seriesOf(t, key)["snapshots_deleted_total Expired"]; got != 1 {
 		t.Errorf("after one more status it is %v, want 1", got)

@@ -49,6 +49,7 @@ var (
 		v1alpha1.ReasonNameCollision,
 		v1alpha1.ReasonSnapshotError,
 		v1alpha1.ReasonSnapshotFailed,
+		v1alpha1.ReasonSnapshotKeepsClaim,
 		v1alpha1.ReasonVolumeLimit,
 		v1alpha1.ReasonSnapshotOverdue,
 		v1alpha1.ReasonVerificationFailed,
@@ -57,15 +58,19 @@ var (
 	refusedReasons = []string{
 		v1alpha1.ReasonReleaseFailed,
 		v1alpha1.ReasonDeleteFailed,
+		v1alpha1.ReasonDeletionStuck,
 		v1alpha1.ReasonAdoptionRefused,
 		v1alpha1.ReasonLabelFailed,
 	}
 	// writeReasons are those of writes that fail.
-	writeReasons = append([]string{v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision}, refusedReasons...)
+	writeReasons = []string{
+		v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision,
+		v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonDeleteFailed, v1alpha1.ReasonAdoptionRefused, v1alpha1.ReasonLabelFailed,
+	}
 
 	severity = slices.Concat(failingReasons,
 		[]string{v1alpha1.ReasonSnapshotSlow, v1alpha1.ReasonMemberDeleted}, refusedReasons,
-		[]string{v1alpha1.ReasonInvalidClassAnnotation, v1alpha1.ReasonInvalidRequestedAt})
+		[]string{v1alpha1.ReasonRestorePending, v1alpha1.ReasonInvalidClassAnnotation, v1alpha1.ReasonInvalidRequestedAt})
 )
 
 func (p Problem) fails() bool { return !p.Harmless && slices.Contains(failingReasons, p.Reason) }

@@ -30,6 +30,7 @@ type reporter struct {
 	clock    clock.PassiveClock
 	inFlight *inFlight
 	metrics  *metrics.Metrics
+	deletes  *deletes
 	// origin returns the origin of a schedule. Nil: none is a child.
 	origin func(*v1alpha1.SnapshotSchedule) origin
 
@@ -57,7 +58,7 @@ type scheduleReport struct {
 
 func newReporter(r events.EventRecorder, c clock.PassiveClock, f *inFlight, m *metrics.Metrics) *reporter {
 	return &reporter{
-		events: r, clock: c, inFlight: f, metrics: m,
+		events: r, clock: c, inFlight: f, metrics: m, deletes: newDeletes(f.stores, m),
 		schedules: map[types.NamespacedName]scheduleReport{}, spared: map[types.NamespacedName]sparedReport{},
 	}
 }
@@ -114,10 +115,7 @@ func (r *reporter) count(s types.NamespacedName, outcome mapcontroller.Outcome) 
 		}
 	}
 	for _, d := range outcome.Deleted {
-		r.metrics.Deleted(s, d.Reason)
-		if r.inFlight.retained(d.Object) {
-			r.metrics.Retained(s)
-		}
+		r.deletes.accept(d.Object, acceptedDelete{schedule: s, reason: d.Reason, retained: r.inFlight.retained(d.Object)})
 	}
 }
 
@@ -182,6 +180,7 @@ func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcom
 // and an event is for what did. Anybody who may annotate a snapshot can write of drills.
 var statusOnly = []string{
 	v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow,
+	v1alpha1.ReasonDeletionStuck, v1alpha1.ReasonSnapshotKeepsClaim, v1alpha1.ReasonRestorePending,
 	v1alpha1.ReasonNoSnapshotClass, v1alpha1.ReasonWrongSnapshotClass, v1alpha1.ReasonNoDefaultSnapshotClass,
 	v1alpha1.ReasonVolumeLimit, v1alpha1.ReasonVerificationFailed, v1alpha1.ReasonClaimLost,
 	v1alpha1.ReasonGroupSnapshotAPIMissing, v1alpha1.ReasonNoGroupSnapshotClass, v1alpha1.ReasonNoDefaultGroupSnapshotClass,
@@ -219,6 +218,7 @@ func (r *reporter) forget(schedule types.NamespacedName) {
 	defer r.mu.Unlock()
 	delete(r.schedules, schedule)
 	delete(r.spared, schedule)
+	r.deletes.forget(schedule)
 }
 
 func (r *reporter) warn(s *v1alpha1.SnapshotSchedule, p Problem) {

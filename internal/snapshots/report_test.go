@@ -375,7 +375,10 @@ func TestReportCounts(t *testing.T) {
 	r, s := newTestReporter(), every("1h").named("counted")
 	r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotFailed, "m"), mapcontroller.Outcome{
 		Created: []client.Object{ready(0).VolumeSnapshot},
-		Deleted: []mapcontroller.Removal{{Reason: "Expired"}, {Reason: "Expired"}, {Reason: "OverCap"}},
+		Deleted: []mapcontroller.Removal{
+			{Object: ready(1).VolumeSnapshot, Reason: "Expired"}, {Object: ready(2).VolumeSnapshot, Reason: "Expired"},
+			{Object: ready(3).VolumeSnapshot, Reason: "OverCap"},
+		},
 		Failed: []mapcontroller.Failure{
 			failure(mapcontroller.VerbDelete, errors.New("denied")),
 			{Verb: mapcontroller.VerbDelete, Object: ready(0).VolumeSnapshot, Err: errors.New("denied"), BackingOff: true},

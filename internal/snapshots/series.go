@@ -6,6 +6,7 @@ package snapshots
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,6 +143,8 @@ func covers(desired, existing client.Object) bool {
 // missing or malformed.
 func slotOf(o client.Object) time.Time { return timeOfText(slotText(o)) }
 
+// readyToUse returns whether a snapshot, or a group snapshot, is or was ready. One that is being deleted
+// is not: see Ready.
 func readyToUse(o client.Object) bool {
 	switch v := o.(type) {
 	case *snapshotv1.VolumeSnapshot:
@@ -152,6 +155,10 @@ func readyToUse(o client.Object) bool {
 	return false
 }
 
+// Ready returns whether a PVC can be restored from a snapshot, or PVCs from a group snapshot: it is ready
+// to use and not being deleted.
+func Ready(o client.Object) bool { return o.GetDeletionTimestamp() == nil && readyToUse(o) }
+
 // nounOf returns the kind of a snapshot, for messages.
 func nounOf(o client.Object) string {
 	if _, ok := o.(*groupv1.VolumeGroupSnapshot); ok || o.GetObjectKind().GroupVersionKind().Kind == "VolumeGroupSnapshot" {
@@ -160,11 +167,14 @@ func nounOf(o client.Object) string {
 	return "VolumeSnapshot"
 }
 
-// conditions returns whether a snapshot is ready, for the counts in status. The
-// results are shared, because every pass asks about every snapshot.
+// conditions returns whether a snapshot is ready and whether it is being deleted, for the counts in
+// status. The results are shared, because every pass asks about every snapshot.
 func conditions(o client.Object) []metav1.Condition {
-	if readyToUse(o) {
+	switch {
+	case Ready(o):
 		return isReadyCondition
+	case o.GetDeletionTimestamp() != nil:
+		return terminatingConditions
 	}
 	return notReadyCondition
 }
@@ -173,6 +183,8 @@ func conditions(o client.Object) []metav1.Condition {
 var (
 	isReadyCondition  = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
 	notReadyCondition = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse}}
+
+	terminatingConditions = append(slices.Clone(notReadyCondition), metav1.Condition{Type: "Terminating", Status: metav1.ConditionTrue})
 )
 
 // slotText returns the slot of a snapshot of the cache or of the API server. The

@@ -98,6 +98,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		c.Outputs[i].OnChange = func(parent types.NamespacedName, before, after client.Object) {
 			f.onChange(parent, before, after)
 			ready.observed(parent, before, after)
+			r.deletes.observed(before, after)
 		}
 	}
 	c.Compile = func(parent client.Object) (mapcontroller.Program, error) {

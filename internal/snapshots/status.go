@@ -123,10 +123,14 @@ func setInvalid(now time.Time, s *v1alpha1.SnapshotSchedule, why error) {
 // setOutputs sets how many snapshots there are. Of group snapshots that cannot be listed, there may be as many as before.
 func setOutputs(s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) {
 	totals, before := known.Totals, s.Status
-	s.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: count(totals[snapshotsTotal]), Ready: count(totals[snapshotsReady])}
+	s.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{
+		Total: count(totals[snapshotsTotal]), Ready: count(totals[snapshotsReady]), Terminating: count(totals[snapshotsTerminating]),
+	}
 	s.Status.Outputs.VolumeGroupSnapshots = nil
 	if s.Spec.Group != nil || totals[groupsTotal] > 0 {
-		s.Status.Outputs.VolumeGroupSnapshots = &v1alpha1.OutputCount{Total: count(totals[groupsTotal]), Ready: count(totals[groupsReady])}
+		s.Status.Outputs.VolumeGroupSnapshots = &v1alpha1.OutputCount{
+			Total: count(totals[groupsTotal]), Ready: count(totals[groupsReady]), Terminating: count(totals[groupsTerminating]),
+		}
 	}
 	s.Status.Detached = &v1alpha1.Detached{
 		MapKeys: count(totals[detachedKeys]), VolumeSnapshots: count(totals[detachedSnapshots]),
@@ -216,6 +220,9 @@ const (
 	groupsTotal       = "outputs." + groupsResource + ".total"
 	groupsReady       = "outputs." + groupsResource + ".ready"
 	detachedGroups    = "detached." + groupsResource
+
+	snapshotsTerminating = "outputs." + snapshotsResource + ".terminating"
+	groupsTerminating    = "outputs." + groupsResource + ".terminating"
 )
 
 func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, claims, snapshots int, sum combined) {
@@ -226,7 +233,7 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, cla
 			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), first(sum.Problems[0]))+notes)
 	case sum.Refused > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			fmt.Sprintf("changes to snapshots are refused for %s; first %s", pvcs(sum.Refused), first(sum.FirstRefused))+notes)
+			fmt.Sprintf("changes to snapshots are refused or do not end for %s; first %s", pvcs(sum.Refused), first(sum.FirstRefused))+notes)
 	case s.Spec.Suspend:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
 			"spec.suspend is true: no snapshots are taken; retention continues"+notes)

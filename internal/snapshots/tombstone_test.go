@@ -52,8 +52,8 @@ func TestTombstone(t *testing.T) {
 			wantDelete: []string{"48h0m0s"}, wantReason: "Expired", wantNext: in(23 * time.Hour),
 		},
 		"gone: an upload is kept": {gone: true, schedule: every("6h").ttl("1h"), snapshots: series{uploading(2 * time.Hour)}},
-		"gone: hold wins": {
-			gone: true, schedule: every("6h").ttl("1h"), snapshots: series{ready(day).held(), uncut(time.Minute).held()},
+		"gone: hold wins, but keeps nothing without data": {
+			gone: true, schedule: every("6h").ttl("1h"), snapshots: series{ready(day).held(), uncut(time.Minute).held()}, wantDelete: []string{"1m0s"},
 		},
 		"gone: one held by a restore is kept": {
 			gone: true, schedule: every("6h").ttl("1h"), snapshots: old, restoring: []string{"48h0m0s"},

@@ -27,7 +27,7 @@ func troubles(p *compiled, noun string, snapshots []retention.Snapshot, slots sc
 	if t.Block == retention.BlockedInProgress && !snapshots[t.Blocker].Uncut() && slotWaits(snapshots, slots, t, now) {
 		found = append(found, Problem{
 			Reason: v1alpha1.ReasonSnapshotSlow,
-			Message: fmt.Sprintf("%s %s is cut but not ready, and the next one waits for it",
+			Message: fmt.Sprintf("%s %s is cut but not ready, and the next one waits for it"+silentMessage,
 				noun, snapshots[t.Blocker].Name),
 		})
 	}
@@ -44,7 +44,7 @@ func troubles(p *compiled, noun string, snapshots []retention.Snapshot, slots sc
 	return found
 }
 
-// silentMessage is of a snapshot that failed without an error.
+// silentMessage is of a snapshot that failed, or does not become ready, without an error.
 const silentMessage = ", and no error is reported; the logs of the snapshot controller and of the driver's csi-snapshotter may say why"
 
 const overdueMessage = "no snapshot was taken for a whole slot"
@@ -57,17 +57,19 @@ func slotWaits(snapshots []retention.Snapshot, slots schedule.Slots, t retention
 }
 
 // unready counts the snapshots that are not ready.
-func unready(p *compiled, snapshots []retention.Snapshot, now time.Time) (pending, failed int) {
+func unready(p *compiled, snapshots []retention.Snapshot, now time.Time) (pending, failed, terminating int32) {
 	for i := range snapshots {
-		switch s := &snapshots[i]; {
-		case s.ReadyToUse:
-		case s.State(now, p.retention.ReadyDeadline) == retention.Failed:
+		switch snapshots[i].State(now, p.retention.ReadyDeadline) {
+		case retention.Ready:
+		case retention.Terminating:
+			terminating++
+		case retention.Failed:
 			failed++
 		default:
 			pending++
 		}
 	}
-	return pending, failed
+	return pending, failed, terminating
 }
 
 // failed returns whether a snapshot failed. One that is being deleted to be

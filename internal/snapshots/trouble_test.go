@@ -51,11 +51,12 @@ func TestMapOneAtATime(t *testing.T) {
 			schedule: every("6h"), snapshots: series{uncut(7 * time.Hour).created(ago(time.Minute)).deleting()},
 		},
 		"uncut and deleted: the current slot is taken": {schedule: every("6h"), wantCreate: ago(time.Hour)},
-		"uncut and held blocks": {
-			schedule: every("6h"), snapshots: series{uncut(7 * time.Hour).held()}, wantProblem: v1alpha1.ReasonSnapshotFailed,
+		"uncut and held is replaced": {
+			schedule: every("6h"), snapshots: series{uncut(7 * time.Hour).held()}, wantDelete: []string{"7h0m0s"},
+			wantProblem: v1alpha1.ReasonSnapshotFailed,
 		},
-		"uncut behind a newer ready one blocks as well": {
-			schedule: every("6h"), snapshots: series{ready(7 * time.Hour), uncut(13 * time.Hour).held()},
+		"uncut behind a newer ready one is replaced as well": {
+			schedule: every("6h"), snapshots: series{ready(7 * time.Hour), uncut(13 * time.Hour).held()}, wantDelete: []string{"13h0m0s"},
 		},
 		"uncut and failed waits while suspended": {
 			schedule: every("6h").suspended(), snapshots: series{uncut(7 * time.Hour)}, wantProblem: v1alpha1.ReasonSnapshotFailed,
@@ -149,7 +150,7 @@ func TestMapOverdue(t *testing.T) {
 func TestMapCountsSnapshotsByState(t *testing.T) {
 	for name, tc := range map[string]struct {
 		snapshots               series
-		wantPending, wantFailed int
+		wantPending, wantFailed int32
 	}{
 		"none":                               {nil, 0, 0},
 		"ready":                              {series{ready(time.Hour)}, 0, 0},
@@ -157,7 +158,7 @@ func TestMapCountsSnapshotsByState(t *testing.T) {
 		"in error, and may still come right": {series{erring(time.Minute)}, 1, 0},
 		"failed":                             {series{uncut(2 * time.Hour), erring(2 * time.Hour)}, 0, 2},
 		"imported":                           {series{imported(2 * day)}, 1, 0},
-		"being deleted":                      {series{ready(time.Hour).deleting(), uncut(2 * time.Hour).deleting()}, 1, 0},
+		"being deleted":                      {series{ready(time.Hour).deleting(), uncut(2 * time.Hour).deleting()}, 0, 0},
 		"all":                                {series{ready(5 * time.Hour), uncut(2 * time.Hour), erring(3 * time.Hour), uncut(time.Minute)}, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,6 +44,8 @@ func healthy() pod {
 		"snapshots pending":                       always(0),
 		"snapshots failed":                        always(0),
 		"snapshots detached":                      always(3),
+		"snapshots terminating":                   always(0),
+		"stuck_deletions":                         always(0),
 		"problems":                                always(0),
 		"snapshots_created_total":                 hourlyCount,
 		"snapshots_failed_total":                  always(0),
@@ -179,6 +181,9 @@ func TestAlerts(t *testing.T) {
 			"ready Scheduled":        always(1).then(hour, never).then(2*hour, always(1)),
 			"ready RetentionFailing": samples(never).then(hour, always(0)).then(2*hour, never),
 		})), []string{"1:15–2:00 warning RetentionFailing: shop/backup: snapshots cannot be deleted"}},
+		{"the storage does not finish deletes for an hour", oneOperator(healthy().with(pod{
+			"stuck_deletions": always(0).then(hour, always(7)).then(2*hour, always(0)),
+		})), []string{"1:15–2:00 warning DeletionStuck: shop/backup: the storage does not delete snapshots | deletion of 7 snapshots"}},
 		{"the clocks differ for an hour", oneOperator(healthy().with(pod{
 			"retention_paused": always(0).then(hour, always(1)).then(2*hour, always(0)),
 		})), []string{"1:15–2:00 warning RetentionPaused: shop/backup: expired snapshots are not deleted"}},

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	operator "mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // Set are the snapshots of all PVCs of a schedule at a time.
@@ -213,9 +214,7 @@ func Time(v *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	return at
 }
 
-func ready(v *snapshotv1.VolumeSnapshot) bool {
-	return v.DeletionTimestamp == nil && v.Status != nil && ptr.Deref(v.Status.ReadyToUse, false)
-}
+func ready(v *snapshotv1.VolumeSnapshot) bool { return operator.Ready(v) }
 
 // Newest returns the newest ready snapshot at or before a time, or nil.
 func Newest(snapshots []*snapshotv1.VolumeSnapshot, asOf, now time.Time) *snapshotv1.VolumeSnapshot {

@@ -27,12 +27,14 @@ type Figures struct {
 
 	Claims, Failing, Skipped int
 	// Snapshots, by state. Each is in one of them.
-	ReadySnapshots, Pending, Failed, Detached int
-	RecoveryPoint, Verified, NextSlot         time.Time
-	Interval                                  time.Duration
-	Suspended, Paused                         bool
-	ClusterSchedule                           string
-	Problems                                  int
+	ReadySnapshots, Pending, Failed, Terminating, Detached int
+	// Stuck counts those with data whose deletion does not end.
+	Stuck                             int
+	RecoveryPoint, Verified, NextSlot time.Time
+	Interval                          time.Duration
+	Suspended, Paused                 bool
+	ClusterSchedule                   string
+	Problems                          int
 }
 
 // schedules hold the figures of all schedules.
@@ -146,15 +148,21 @@ func (g *schedules) init(m *Metrics) {
 			figure(func(f *Figures) float64 { return float64(f.Skipped) })),
 		gauge("snapshots",
 			"Number of VolumeSnapshots by state: detached if the PersistentVolumeClaim is deleted or no longer matches; "+
-				"otherwise ready, failed (not cut within readyDeadline, or in error for longer than that) or pending.",
+				"otherwise terminating (being deleted), ready, failed (not cut within readyDeadline, or in error for longer than that) "+
+				"or pending.",
 			func(f *Figures, emit emit) {
 				if f.Known {
 					emit(float64(f.ReadySnapshots), "ready")
 					emit(float64(f.Pending), "pending")
 					emit(float64(f.Failed), "failed")
+					emit(float64(f.Terminating), "terminating")
 					emit(float64(f.Detached), "detached")
 				}
 			}, labelState),
+		gauge("stuck_deletions",
+			"Number of VolumeSnapshots and VolumeGroupSnapshots with data whose deletion the storage does not finish: they have been "+
+				"terminating for longer than readyDeadline (at least 1m) or 1h, whichever is shorter.",
+			figure(func(f *Figures) float64 { return float64(f.Stuck) })),
 		gauge("problems",
 			"Number of problems of the schedule: those listed in status.problems, and status.moreProblems.",
 			figure(func(f *Figures) float64 { return float64(f.Problems) })),

@@ -48,9 +48,9 @@ func New() *Metrics {
 	m.created = m.counter("snapshots_created_total",
 		"Number of VolumeSnapshots created.")
 	m.deleted = m.counter("snapshots_deleted_total",
-		"Number of VolumeSnapshots deleted, by the reason why retention deleted them.", labelReason)
+		"Number of VolumeSnapshots that retention deleted and that are gone, by the reason.", labelReason)
 	m.retained = m.counter("snapshots_retained_in_storage_total",
-		"Number of VolumeSnapshots deleted whose data stays in the storage, because their VolumeSnapshotClass has the deletionPolicy Retain.")
+		"Number of VolumeSnapshots that retention deleted and that are gone, whose data stays in the storage, because their VolumeSnapshotClass has the deletionPolicy Retain.")
 	m.failed = m.counter("snapshots_failed_total",
 		"Number of VolumeSnapshots that were not cut within readyDeadline, or were cut and had an error for longer than that.")
 	m.refused = m.counter("refused_writes_total",
@@ -131,7 +131,7 @@ func (m *Metrics) gauge(d report.Metric, labels prometheus.Labels) prometheus.Ga
 // Created counts snapshots that were created.
 func (m *Metrics) Created(s types.NamespacedName, n int) { countUp(m.created, n, s.Namespace, s.Name) }
 
-// Deleted counts a snapshot that was deleted.
+// Deleted counts a snapshot that was deleted and is gone.
 func (m *Metrics) Deleted(s types.NamespacedName, reason string) {
 	countUp(m.deleted, 1, s.Namespace, s.Name, reason)
 }
@@ -174,7 +174,7 @@ func (m *Metrics) start(s types.NamespacedName) {
 }
 
 // The reasons for deletes are the verdicts from the first to the last.
-const firstDelete, lastDelete = retention.Expired, retention.Superseded
+const firstDelete, lastDelete = retention.Expired, retention.KeepsClaim
 
 // Forget drops the series of a schedule that is deleted. It is called for
 // every key of such a schedule, so it names each series: a partial match would

@@ -17,16 +17,21 @@ import (
 )
 
 // deleteAll makes the deletes whose turn it is, after the guard has confirmed
-// them. Deletes that failed are passed over until they are due again.
+// them. Deletes that failed are passed over until they are due again, and take no place.
 func (r *run) deleteAll(ctx context.Context) {
 	r.outcome.Waiting = r.work.Plan.Withheld
 	var due, paced []plan.Removal
+	places := r.work.Plan.Places
 	for _, d := range r.work.Plan.Delete {
-		switch {
-		case r.backingOff(VerbDelete, d.Object):
-		case d.Urgent:
+		if r.backingOff(VerbDelete, d.Object) || d.Bounded && places <= 0 {
+			continue
+		}
+		if d.Bounded {
+			places--
+		}
+		if d.Urgent {
 			due = append(due, d)
-		default:
+		} else {
 			paced = append(paced, d)
 		}
 	}

@@ -309,3 +309,36 @@ func TestDeletesReportAConfirmationThatIsTooOld(t *testing.T) {
 		t.Errorf("failed %v, error %v, %d deletes", failures(outcome), err, h.api.Count("delete"))
 	}
 }
+
+// What backs off takes no place, and deletes that are not bounded need none.
+//
+// Contract: RET-16.
+func TestBoundedDeletesNeedAPlace(t *testing.T) {
+	var all []client.Object
+	for _, name := range []string{"a", "b", "c", "d", "free"} {
+		all = append(all, fixture.Output(name))
+	}
+	h := newHarness(t, append([]client.Object{fixture.Parent()}, all...), append([]client.Object{fixture.Parent()}, all...))
+	h.env.Program.Tombstone = func(seen plan.Observation) plan.Decision {
+		d := plan.Decision{Places: 1}
+		for _, o := range seen.Outputs {
+			d.Delete = append(d.Delete, plan.Removal{Object: o, Reason: "x", Bounded: o.GetName() != "free"})
+		}
+		return d
+	}
+	h.api.Before = func(_ context.Context, verb string, o runtime.Object) error {
+		if pod, ok := o.(*corev1.Pod); ok && verb == "delete" && pod.Name == "a" {
+			return forbidden
+		}
+		return nil
+	}
+	if outcome, _, _ := h.pass(t); !slices.Equal(deleted(outcome), []string{"free"}) || len(outcome.Failed) != 1 {
+		t.Errorf("outcome %+v", outcome)
+	}
+	if got := h.api.Pods(t); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+		t.Errorf("left %v", got)
+	}
+	if outcome, _, _ := h.pass(t); !slices.Contains(deleted(outcome), "b") || slices.Contains(deleted(outcome), "c") {
+		t.Errorf("outcome %+v", outcome)
+	}
+}

@@ -45,7 +45,7 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 
 	d, err := decide(parent.Program, seen)
 	p.fail(err)
-	p.Evidence, p.Next = d.Evidence, d.Next
+	p.Evidence, p.Next, p.Places = d.Evidence, d.Next, d.Places
 	// What is about to be adopted counts, and what is not released yet: it is deleted with the parent.
 	p.Key.Counts, p.Key.Status = k.counts(seen.Selected, append(seen.Outputs, leaving...), len(seen.Selected) == 0), d.Status
 	var ensured []client.Object

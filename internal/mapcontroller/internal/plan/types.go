@@ -94,8 +94,10 @@ type Decision struct {
 	// One that does is updated if its kind has an Update; otherwise it must not
 	// differ.
 	Ensure []Desired
-	// Delete are observed outputs.
+	// Delete are observed outputs. Of those that are Bounded, in their order, at most Places are
+	// deleted in one pass; the others wait until an event of the key.
 	Delete []Removal
+	Places int
 	// Evidence are the observed outputs, also of other keys, on which the deletes depend. They are
 	// read live before any delete, and the decision is made again with them.
 	Evidence []client.Object
@@ -124,6 +126,8 @@ type Removal struct {
 	// Urgent deletes are not paced: something waits for them, and they cost the
 	// backend nothing.
 	Urgent bool
+	// Bounded deletes need one of Decision.Places.
+	Bounded bool
 }
 
 // ReasonDetached is the reason of deletes where there is no Tombstone.
@@ -148,6 +152,8 @@ type Plan struct {
 	// Delete is empty in a plan that adopts: until the adoptions are confirmed, an
 	// orphan must not stand in for a snapshot that a delete would take away.
 	Delete []Removal
+	// Places are the Decision's.
+	Places int
 	// Withheld is set if deletes wait: for adoptions, releases, or outputs to settle.
 	Withheld bool
 	Evidence []client.Object
