@@ -67,7 +67,7 @@ func TestTheFloorHoldsOverAllKeys(t *testing.T) {
 			all := slices.Concat(one.Snapshots, elsewhere.Snapshots)
 			left := p.limitsFor(one.Claim).minReady
 			for _, r := range newestFirst(all, noon) {
-				if left <= 0 || !all[r.index].isReady() {
+				if left <= 0 || !all[r.index].IsReady() {
 					continue
 				}
 				left--

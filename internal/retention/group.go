@@ -116,7 +116,7 @@ func (g *GroupSeries) floorOf(policy Policy, now time.Time, uid string, one Seri
 		if left <= 0 {
 			break
 		}
-		if !all[r.index].isReady() {
+		if !all[r.index].IsReady() {
 			continue
 		}
 		if left--; r.index < len(one.Snapshots) {
@@ -125,6 +125,7 @@ func (g *GroupSeries) floorOf(policy Policy, now time.Time, uid string, one Seri
 			d.Elsewhere = append(d.Elsewhere, i)
 		}
 	}
+	here += max(0, left) // which neither has
 	policy.MinReady, policy.Detached.MinReady = here, here
 	return policy
 }

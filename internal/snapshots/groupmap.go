@@ -54,6 +54,7 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	for _, claim := range of.claims {
 		status.addLost(claim)
 	}
+	p.addUnfinishedGroups(&d, status, g, seen)
 	if status.skip(skipReason) {
 		return d
 	}
@@ -77,7 +78,6 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	p.addTroubles(&d, status, refused, g.Whole.Snapshots, slots, decided.Take, seen.Now)
 	p.addParts(&d, status, &of, g, from, seen.Now)
 	p.addMembers(&d, status, g, seen.Now)
-	p.addUnfinishedGroups(&d, status, g, seen)
 	if template := from.withheld(p.schedule); template != nil && refused.Reason == "" {
 		p.addWithheld(&d, status, template, &of, g.Whole.Snapshots, decided.Take, seen.Now)
 	}

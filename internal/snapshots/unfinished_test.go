@@ -296,11 +296,13 @@ func TestAMemberThatKeepsItsClaimIsAProblem(t *testing.T) {
 			m.(*snapshotv1.VolumeSnapshot).Status.ReadyToUse = nil
 		}
 	})
-	tc := groupCase{claims: []claimBuilder{claim("a"), leaving}, groups: []groupBuilder{failed}}
-	status := statusOf(tc.decide(t))
-	want := "VolumeSnapshot g7h0m0s-b is ready or deleted: kubectl delete -n 'shop' volumegroupsnapshot 'g7h0m0s'"
-	if got := messageOf(t, status, v1alpha1.ReasonSnapshotKeepsClaim); !strings.Contains(got, want) {
-		t.Errorf("the problem is %q, want %q", got, want)
+	for name, claims := range map[string][]claimBuilder{"one is being deleted": {claim("a"), leaving}, "all are, which skips the group": {leaving}} {
+		tc := groupCase{claims: claims, groups: []groupBuilder{failed}}
+		status := statusOf(tc.decide(t))
+		want := "VolumeSnapshot g7h0m0s-b is ready or deleted: kubectl delete -n 'shop' volumegroupsnapshot 'g7h0m0s'"
+		if got := messageOf(t, status, v1alpha1.ReasonSnapshotKeepsClaim); !strings.Contains(got, want) {
+			t.Errorf("%s: the problem is %q, want %q", name, got, want)
+		}
 	}
 }
 
