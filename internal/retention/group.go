@@ -60,6 +60,9 @@ func DecideGroup(policy Policy, now time.Time, g GroupSeries) Decision {
 		decided := Decide(g.floorOf(policy, now, uid, one, &d), now, one)
 		for j, v := range decided.Verdicts {
 			i := index[j]
+			if v == KeepsClaim && len(g.Elsewhere) > 0 { // part of its floor is of another key
+				v = Unready
+			}
 			keepsClaim[i], keepsOther[i] = keepsClaim[i] || v == KeepsClaim, keepsOther[i] || !v.Delete()
 			if v.Delete() || !d.Verdicts[i].Delete() && !kept[i] || d.Verdicts[i].Urgent() {
 				continue
@@ -125,7 +128,6 @@ func (g *GroupSeries) floorOf(policy Policy, now time.Time, uid string, one Seri
 			d.Elsewhere = append(d.Elsewhere, i)
 		}
 	}
-	here += max(0, left) // which neither has
 	policy.MinReady, policy.Detached.MinReady = here, here
 	return policy
 }

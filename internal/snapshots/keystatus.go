@@ -33,7 +33,7 @@ type keyStatus struct {
 	Stuck int32
 	// SkipReason says why the PVC cannot be snapshotted now.
 	SkipReason string
-	Problems        []Problem
+	Problems   []Problem
 	// Paused is set if deletes were due but not safe.
 	Paused bool
 	// reported is set once the writes of a pass have ended: until then nothing is known
