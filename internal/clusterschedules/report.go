@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,19 @@ import (
 // reporter turns failed writes into problems, and reports each one that is new, once,
 // as a warning event. What is wrong with a child has events on the child.
 type reporter struct{ events events.EventRecorder }
+
+// statusWritten returns the engine's StatusWritten.
+func statusWritten(turned *report.Turned) func(now time.Time, before, after client.Object) {
+	return func(now time.Time, before, after client.Object) {
+		had, has := &before.(*v1alpha1.ClusterSnapshotSchedule).Status, &after.(*v1alpha1.ClusterSnapshotSchedule).Status
+		worst := ""
+		if len(has.Problems) > 0 {
+			p := has.Problems[0]
+			worst = problem{Namespace: p.Namespace, Reason: p.Reason, Message: p.Message}.String()
+		}
+		turned.Warn(now, after, had.Conditions, has.Conditions, worst, v1alpha1.ConditionReady, v1alpha1.ConditionProtected)
+	}
+}
 
 // report implements the engine's Report.
 func (r reporter) report(parent client.Object, mapKey string, previous, decided any, outcome mapcontroller.Outcome) any {

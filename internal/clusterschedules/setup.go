@@ -16,6 +16,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // Name is the controller's name, in logs, metrics, events and managed fields.
@@ -46,6 +47,7 @@ func MapController(
 	recorder events.EventRecorder, validate func(*v1alpha1.SnapshotSchedule) error,
 	owns *mapcontroller.Ownership, unwritten *mapcontroller.Unwritten, m *Metrics,
 ) mapcontroller.MapController {
+	turned := &report.Turned{Events: recorder}
 	return mapcontroller.MapController{
 		Name:          Name,
 		Tags:          mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelClusterSchedule},
@@ -72,9 +74,13 @@ func MapController(
 			return b[v1alpha1.AnnotationConfirmGeneration] != a[v1alpha1.AnnotationConfirmGeneration] ||
 				b[v1alpha1.AnnotationRequestedAt] != a[v1alpha1.AnnotationRequestedAt]
 		},
-		Connect:       wakenBy(unwritten),
-		Report:        reporter{events: recorder}.report,
-		ParentDeleted: m.forget,
+		Connect: wakenBy(unwritten),
+		Report:  reporter{events: recorder}.report,
+		ParentDeleted: func(f types.NamespacedName) {
+			m.forget(f)
+			turned.Forget(f)
+		},
+		StatusWritten: statusWritten(turned),
 		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
 			setStatus(now, parent, known)
 			m.set(parent.(*v1alpha1.ClusterSnapshotSchedule))

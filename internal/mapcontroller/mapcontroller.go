@@ -110,6 +110,8 @@ type MapController struct {
 	// aggregate, which is observedGeneration, inputs.<plural>.total,
 	// outputs.<plural>.total, a count for each condition, and detached.
 	Status func(now time.Time, parent client.Object, s Summary)
+	// StatusWritten is called after a status was written, with what the API server had and has. Nil: nobody asks.
+	StatusWritten func(now time.Time, before, after client.Object)
 	// Unwritten receives the parents whose status could not be written for some time, for
 	// another controller that reads it. Nil: none does.
 	Unwritten *Unwritten

@@ -23,6 +23,20 @@ func (r Rule) Timeline(anchor time.Time, offset time.Duration) Timeline {
 	return Timeline{rule: r, anchor: anchor, offset: offset}
 }
 
+// Since returns the timeline with the slots that it would have had since an earlier time.
+func (t Timeline) Since(earlier time.Time) Timeline {
+	switch {
+	case !earlier.Before(t.anchor):
+	case t.rule.interval > 0: // in seconds: any time may be asked for
+		first, interval := t.intervalSeconds()
+		n := max(first-earlier.Unix(), 0)/interval + 1
+		t.anchor = time.Unix(first-n*interval, 0).UTC().Add(-t.offset)
+	default:
+		t.anchor = earlier
+	}
+	return t
+}
+
 // Latest returns the newest slot at or before now, or false if there is none yet.
 func (t Timeline) Latest(now time.Time) (time.Time, bool) {
 	if t.rule.interval > 0 {

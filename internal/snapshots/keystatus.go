@@ -255,6 +255,9 @@ func combine(keys []any, problems ...Problem) combined {
 // protections counts the PVCs of a schedule by their protection.
 type protections struct {
 	current, pending, old int
+	// firstSlot is the next slot of those that are pending; taking is set if one of their first snapshots is due already.
+	firstSlot time.Time
+	taking    bool
 	// unsnapshottable counts those that are Bound and skipped.
 	unsnapshottable int
 	// first is the first of these, by name.
@@ -265,7 +268,10 @@ type protections struct {
 
 func (c *protections) add(k *keyStatus) {
 	for _, part := range k.parts() {
-		c.add(&keyStatus{Claim: part.name, RecoveryPoint: part.recoveryPoint, protection: part.protection})
+		c.add(&keyStatus{
+			Claim: part.name, RecoveryPoint: part.recoveryPoint, protection: part.protection,
+			NextSlot: k.NextSlot, Pending: k.Pending, due: k.due || k.waits(),
+		})
 	}
 	if k.unsnapshottable {
 		c.unsnapshottable += k.weight()
@@ -279,6 +285,8 @@ func (c *protections) add(k *keyStatus) {
 		c.current++
 	case protectionPending:
 		c.pending++
+		c.taking = c.taking || k.Pending > 0 || k.due || k.waits()
+		c.firstSlot = earliest(c.firstSlot, k.NextSlot)
 	case protectionOld:
 		c.old++
 		if w := c.worst; w == nil || k.RecoveryPoint.Before(w.RecoveryPoint) ||

@@ -24,15 +24,18 @@ const (
 )
 
 // protectionOf returns whether a PVC is protected, and until when that cannot change by time alone;
-// zero: for ever. covered is the newest slot that a ready snapshot covers, of this schedule or of an
-// earlier one: one that is older than since, from when the PVC is on the timeline, covers no slot of it.
+// zero: forever. covered is the newest slot that a ready snapshot covers, of this schedule or of an earlier
+// one. The PVC is on the timeline from since; what is older counts by the slots that it would have had before.
 func protectionOf(line schedule.Timeline, since, covered time.Time, readyDeadline time.Duration, now time.Time) (protection, time.Time) {
-	if !covered.IsZero() && !covered.Before(since) {
-		next, _ := line.Next(covered)
-		if second, ok := line.Next(next); !ok || now.Before(second) {
+	if !covered.IsZero() {
+		earlier := line.Since(covered)
+		next, _ := earlier.Next(covered)
+		if second, ok := earlier.Next(next); !ok || now.Before(second) {
 			return protectionCurrent, second
 		}
-		return protectionOld, time.Time{} // its first snapshot was ready: no slot waits for that any more
+		if !covered.Before(since) {
+			return protectionOld, time.Time{} // its first snapshot was ready: no slot waits for that any more
+		}
 	}
 	first, ok := line.Next(since.Add(-1))
 	if until := first.Add(readyDeadline); ok && now.Before(until) {

@@ -14,6 +14,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
 // With the PVC of claim, the slots of every("6h") are 1h, 7h and 13h ago.
@@ -45,9 +46,13 @@ func TestProtectionOfAClaim(t *testing.T) {
 		"new, and its first snapshots are old already": {
 			every("10m"), claim("data").created(ago(50 * time.Minute)), series{ready(30 * time.Minute)}, protectionOld, time.Time{},
 		},
-		"new, before its first slot":                  {cron("0 13 * * *", ""), claim("data").created(ago(time.Hour)), nil, protectionPending, in(2 * time.Hour)},
-		"new, a request before its first slot":        {cron("0 13 * * *", ""), claim("data").created(ago(time.Hour)), series{ready(time.Minute)}, protectionCurrent, in(25 * time.Hour)},
-		"new, with a snapshot of an earlier schedule": {sixHourly().created(ago(time.Minute)), claim("data"), series{ready(time.Hour)}, protectionPending, in(59 * time.Minute)},
+		"new, before its first slot":                       {cron("0 13 * * *", ""), claim("data").created(ago(time.Hour)), nil, protectionPending, in(2 * time.Hour)},
+		"new, a request before its first slot":             {cron("0 13 * * *", ""), claim("data").created(ago(time.Hour)), series{ready(time.Minute)}, protectionCurrent, in(25 * time.Hour)},
+		"new, with a snapshot of an earlier schedule":      {sixHourly().created(ago(time.Minute)), claim("data"), series{ready(time.Hour)}, protectionCurrent, in(6*time.Hour - time.Minute)},
+		"new, with an old snapshot of an earlier schedule": {sixHourly().created(ago(time.Minute)), claim("data"), series{ready(7 * time.Hour)}, protectionPending, in(59 * time.Minute)},
+		"created again, with a cron line":                  {cron("30 2 * * *", "").created(ago(time.Minute)), claim("data"), series{ready(9 * time.Hour)}, protectionCurrent, in(38*time.Hour + 30*time.Minute)},
+		"created again, suspended":                         {sixHourly().suspended().created(ago(time.Minute)), claim("data"), series{ready(time.Hour)}, protectionCurrent, in(6*time.Hour - time.Minute)},
+		"created again, suspended and forgotten":           {sixHourly().suspended().created(ago(2 * time.Hour)), claim("data"), series{ready(13 * time.Hour)}, protectionOld, time.Time{}},
 		"the first slot was missed, and a request is ready": {
 			cron("0 11 * * *", ""), claim("data").created(ago(3 * time.Hour)), series{ready(2 * time.Hour)}, protectionCurrent, in(23 * time.Hour),
 		},
@@ -102,15 +107,17 @@ func TestProtectionIsByTheNewestSlotButOne(t *testing.T) {
 			covered = ago(minutes("covered", 6000))
 		}
 		reference := func(now time.Time) protection {
-			required := anchor // without two slots, what was taken since the anchor
 			first, hasSlot := line.Next(time.Time{})
-			if latest, ok := line.Latest(now); ok {
-				if previous, ok := line.Previous(latest); ok {
-					required = previous
-				}
+			since := 0 // slots after what is covered, also before the anchor
+			earlier := spec.rule.Timeline(anchor.Add(-1000*6*time.Hour), schedule.Jitter(of.key, spec.jitter))
+			if spec.rule.Interval() > 0 {
+				earlier = spec.rule.Timeline(anchor.Add(-1000*spec.rule.Interval()), schedule.Jitter(of.key, spec.jitter))
+			}
+			for at, ok := earlier.Next(covered); ok && !covered.IsZero() && since < 2 && !at.After(now); at, ok = earlier.Next(at) {
+				since++
 			}
 			switch {
-			case !covered.IsZero() && !covered.Before(required):
+			case !covered.IsZero() && since < 2:
 				return protectionCurrent
 			case hasSlot && now.Before(first.Add(deadline)) && covered.Before(anchor):
 				return protectionPending
@@ -133,7 +140,11 @@ func TestSetStatusProtected(t *testing.T) {
 	key := func(claim string, p protection, recovery time.Duration) *keyStatus {
 		return &keyStatus{Claim: claim, protection: p, RecoveryPoint: ago(recovery)}
 	}
+	notDue := func(at time.Time) *keyStatus {
+		return &keyStatus{Claim: "n", protection: protectionPending, NextSlot: at}
+	}
 	current, pending := key("a", protectionCurrent, time.Hour), key("b", protectionPending, time.Hour)
+	pending.Pending = 1
 	tests := map[string]struct {
 		known       []*keyStatus
 		want        metav1.ConditionStatus
@@ -146,7 +157,11 @@ func TestSetStatusProtected(t *testing.T) {
 		"some are pending": {[]*keyStatus{current, pending}, metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent,
 			"1 PersistentVolumeClaim with a ready snapshot of a recent slot; the first snapshots of 1 more are pending"},
 		"all are pending": {[]*keyStatus{pending, pending}, metav1.ConditionUnknown, v1alpha1.ReasonFirstSnapshotsPending,
-			"2 PersistentVolumeClaims without a ready snapshot; the first slot is not due, or younger than readyDeadline"},
+			"2 PersistentVolumeClaims have no ready snapshot of this schedule yet; the first are being taken"},
+		"all are pending, and the first is not due": {[]*keyStatus{notDue(in(2 * time.Hour)), notDue(in(time.Hour))}, metav1.ConditionUnknown, v1alpha1.ReasonFirstSnapshotsPending,
+			"2 PersistentVolumeClaims have no ready snapshot of this schedule yet; the first is due at 2026-06-15T13:00:00Z"},
+		"all are pending, and suspended": {[]*keyStatus{notDue(time.Time{})}, metav1.ConditionUnknown, v1alpha1.ReasonFirstSnapshotsPending,
+			"1 PersistentVolumeClaim has no ready snapshot of this schedule yet; none is due"},
 		"none can be snapshotted": {[]*keyStatus{{Claim: "a", SkipReason: "NotSnapshottable: why", unsnapshottable: true}, {Claim: "s", SkipReason: "not Bound"}},
 			metav1.ConditionFalse, v1alpha1.ReasonNotSnapshottable,
 			"no snapshot can be taken of any PersistentVolumeClaim; e.g. a: NotSnapshottable: why; create a VolumeSnapshotClass, " +
@@ -155,7 +170,7 @@ func TestSetStatusProtected(t *testing.T) {
 			metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent, "1 PersistentVolumeClaim with a ready snapshot of a recent slot"},
 		"one cannot be snapshotted, one is pending": {[]*keyStatus{{Claim: "a", unsnapshottable: true}, pending},
 			metav1.ConditionUnknown, v1alpha1.ReasonFirstSnapshotsPending,
-			"1 PersistentVolumeClaim without a ready snapshot; the first slot is not due, or younger than readyDeadline"},
+			"1 PersistentVolumeClaim has no ready snapshot of this schedule yet; the first are being taken"},
 		"some are old": {
 			[]*keyStatus{current, pending, key("c", protectionOld, 2*day), key("e", protectionOld, 3*day), key("d", protectionOld, 3*day)},
 			metav1.ConditionFalse, v1alpha1.ReasonRecoveryPointsOld, "3 PersistentVolumeClaims without a ready snapshot of a recent slot; " +

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,8 @@ type reporter struct {
 	inFlight *inFlight
 	metrics  *metrics.Metrics
 	deletes  *deletes
+	// turned warns of conditions that turn False.
+	turned report.Turned
 	// origin returns the origin of a schedule. Nil: none is a child.
 	origin func(*v1alpha1.SnapshotSchedule) origin
 
@@ -58,7 +61,7 @@ type scheduleReport struct {
 
 func newReporter(r events.EventRecorder, c clock.PassiveClock, f *inFlight, m *metrics.Metrics) *reporter {
 	return &reporter{
-		events: r, clock: c, inFlight: f, metrics: m, deletes: newDeletes(f.stores, m),
+		events: r, clock: c, inFlight: f, metrics: m, deletes: newDeletes(f.stores, m), turned: report.Turned{Events: r},
 		schedules: map[types.NamespacedName]scheduleReport{}, spared: map[types.NamespacedName]sparedReport{},
 	}
 }
@@ -80,13 +83,17 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 			before.Problems = slices.DeleteFunc(earlierProblems(s, after), func(p Problem) bool { return !p.ofSlot() })
 		}
 	}
-	problems := problemsOf(outcome.Failed)
+	problems := append(problemsOf(outcome.Failed), internalErrors(outcome.Err, mapKey)...)
 	paused := outcome.Paused != nil || (outcome.Waiting && before.Paused)
 	if after == nil {
 		if len(problems) == 0 && !paused {
 			return nil
 		}
 		after = &keyStatus{}
+		if outcome.Err != nil { // nothing was decided: what was known of the PVC stays
+			after = before.clone()
+			after.Problems = nil
+		}
 	}
 	after = after.clone() // status is computed from the decided one meanwhile
 	for _, p := range problems {
@@ -99,6 +106,17 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	after.Paused, after.reported = paused, true
 	r.warnOfNew(s, mapKey, before, after)
 	return after
+}
+
+// statusWritten implements the engine's StatusWritten.
+func (r *reporter) statusWritten(now time.Time, before, after client.Object) {
+	had, has := &before.(*v1alpha1.SnapshotSchedule).Status, &after.(*v1alpha1.SnapshotSchedule).Status
+	worst := ""
+	if len(has.Problems) > 0 {
+		p := has.Problems[0]
+		worst = Problem{Claim: p.PersistentVolumeClaim, Group: p.Group, Reason: p.Reason, Message: p.Message}.String()
+	}
+	r.turned.Warn(now, after, had.Conditions, has.Conditions, worst, v1alpha1.ConditionReady, v1alpha1.ConditionProtected)
 }
 
 // count counts what became of a plan.
@@ -214,6 +232,7 @@ func (r *reporter) originOf(s *v1alpha1.SnapshotSchedule) origin {
 
 // forget drops what is known of a schedule that is deleted.
 func (r *reporter) forget(schedule types.NamespacedName) {
+	r.turned.Forget(schedule)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.schedules, schedule)
@@ -276,6 +295,15 @@ func problemsOf(failures []mapcontroller.Failure) []Problem {
 		}
 	}
 	return problems
+}
+
+// internalErrors returns the problem of a decision that panicked. The log has the rest.
+func internalErrors(err error, mapKey string) []Problem {
+	if panicked := (*mapcontroller.PanicError)(nil); errors.As(err, &panicked) {
+		message := report.Text(fmt.Sprintf("map key %s: %v", report.Text(mapKey, report.MaxName), panicked), maxProblem)
+		return []Problem{{Reason: v1alpha1.ReasonInternalError, Message: message}}
+	}
+	return nil
 }
 
 // problemOf explains a failed write; without a reason, it is only tried again.

@@ -119,6 +119,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		f.forget(schedule)
 		m.Forget(schedule)
 	}
+	c.StatusWritten = r.statusWritten
 	c.Record = "retention"
 	c.RecordsTime = func(now time.Time, parent client.Object) bool {
 		s := parent.(*v1alpha1.SnapshotSchedule)

@@ -316,9 +316,25 @@ func setProtected(now time.Time, s *v1alpha1.SnapshotSchedule, c protections) {
 			c.first.name(), report.Text(c.first.SkipReason, maxFirst), v1alpha1.AnnotationExclude)
 	case c.pending > 0:
 		reason = v1alpha1.ReasonFirstSnapshotsPending
-		message = fmt.Sprintf("%s without a ready snapshot; the first slot is not due, or younger than readyDeadline", pvcs(c.pending))
+		message = pendingMessage(c)
 	}
 	set(now, s, v1alpha1.ConditionProtected, status, reason, message)
+}
+
+// pendingMessage says when the first snapshots come.
+func pendingMessage(c protections) string {
+	have := "have"
+	if c.pending == 1 {
+		have = "has"
+	}
+	when := "none is due"
+	switch {
+	case c.taking:
+		when = "the first are being taken"
+	case !c.firstSlot.IsZero():
+		when = "the first is due at " + c.firstSlot.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%s %s no ready snapshot of this schedule yet; %s", pvcs(c.pending), have, when)
 }
 
 func setReady(now time.Time, s *v1alpha1.SnapshotSchedule, status metav1.ConditionStatus, reason, message string) {

@@ -55,6 +55,8 @@ type Writer struct {
 	Set func(now time.Time, parent client.Object, s Summary)
 	// Kept returns an error if the API server stored another status than was written. Nil: nobody asks.
 	Kept func(written, stored client.Object) error
+	// Written is called after a status was written, with what the API server had and has. Nil: nobody asks.
+	Written func(now time.Time, before, after client.Object)
 	// Unwritten receives the parents whose status could not be written for some time.
 	Unwritten *Unwritten
 
@@ -152,12 +154,21 @@ func (w *Writer) write(
 		changed = parent.DeepCopyObject().(client.Object)
 		w.Set(now, changed, s)
 		refused := w.patch(ctx, parent, changed, s)
+		w.tell(now, parent, changed, refused)
 		return refused == nil, result, errors.Join(err, refused)
 	}
+	w.tell(now, parent, changed, err)
 	if apierrors.IsNotFound(err) {
 		err = w.notFound(ctx, parent)
 	}
 	return err == nil, result, err
+}
+
+// tell calls Written if a status was written.
+func (w *Writer) tell(now time.Time, before, after client.Object, err error) {
+	if err == nil && w.Written != nil {
+		w.Written(now, before, after)
+	}
 }
 
 // notFound explains that a status was not found: the parent is gone, which is no error, or its kind has no status.

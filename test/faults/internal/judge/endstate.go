@@ -423,16 +423,26 @@ func (st *State) protectedReason(s *v1alpha1.SnapshotSchedule, now time.Time) st
 func (e *series) protectedReason() string {
 	var covered time.Time
 	for _, v := range readyOnes(e.snapshots) {
-		if slot, ok := coveredSlot(v, e.now); ok && !slot.Before(Anchor(e.schedule, e.claim)) {
+		if slot, ok := coveredSlot(v, e.now); ok {
 			covered = later(covered, slot)
 		}
 	}
-	latest := e.latestSlot(time.Time{}, e.now)
-	previous := e.latestSlot(time.Time{}, latest.Add(-time.Second))
+	// The line of slots has no beginning: what an earlier schedule of the name left counts by the slots before the anchor.
+	anchor := Anchor(e.schedule, e.claim)
+	begin, own := anchor, !covered.Before(anchor)
+	switch {
+	case covered.IsZero() || own:
+	case e.interval == 0:
+		begin = covered.Add(-time.Second)
+	default:
+		begin = anchor.Add(-(anchor.Sub(covered)/e.interval + 2) * e.interval)
+	}
+	latest := e.Spec.latestSlot(begin, e.mapKey, time.Time{}, e.now)
+	previous := e.Spec.latestSlot(begin, e.mapKey, time.Time{}, latest.Add(-time.Second))
 	switch {
 	case !covered.IsZero() && !covered.Before(previous):
 		return v1alpha1.ReasonRecoveryPointsCurrent
-	case covered.IsZero() && e.latestSlot(time.Time{}, e.now.Add(-e.readyDeadline)).IsZero():
+	case !own && e.latestSlot(time.Time{}, e.now.Add(-e.readyDeadline)).IsZero():
 		return v1alpha1.ReasonFirstSnapshotsPending
 	}
 	return v1alpha1.ReasonRecoveryPointsOld
