@@ -61,6 +61,8 @@ type claimCoverage struct {
 	VerifiedTime       *metav1.Time `json:"verifiedTime,omitempty"`
 	VerificationFailed bool         `json:"verificationFailed,omitempty"`
 	Reason             string       `json:"reason,omitempty"`
+	// Note says what somebody may have meant otherwise.
+	Note string `json:"note,omitempty"`
 }
 
 // leftover are snapshots whose schedule is gone: nothing deletes them.
@@ -83,8 +85,9 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 		Long: "Show for every PVC which schedules protect it, its recovery point, and why it is not protected.\n" +
 			"A PVC is a gap if it could be snapshotted, but no valid schedule that is not suspended selects it and\n" +
 			"finds a VolumeSnapshotClass for it (Unprotected), or if no ready snapshot covers the slot before the\n" +
-			"latest (Stale). A PVC that waits for its first snapshot (Pending), that cannot be snapshotted (Skipped), or\n" +
-			"that is annotated with " + v1alpha1.AnnotationExclude + " (Excluded), is none.\n\n" +
+			"latest (Stale), or if it is selected and its storage cannot be snapshotted or its volume is lost (Skipped). A PVC\n" +
+			"that waits for its first snapshot (Pending), is not bound yet or is being deleted (Skipped), or is annotated with\n" +
+			v1alpha1.AnnotationExclude + " (Excluded), is none.\n\n" +
 			"Without permission to list VolumeSnapshotClasses it is unknown whether a PVC that has no snapshot can be\n" +
 			"snapshotted. It is shown as Unknown instead of Pending. One that looks like a gap counts as one.",
 		Example: `  # Everything in the cluster
@@ -216,7 +219,7 @@ func relationOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClai
 	switch {
 	case s.DeletionTimestamp != nil:
 		r.inactive = "it is being deleted"
-	case s.Spec.Suspend:
+	case s.Spec.Suspend && !d.Current(): // else its snapshots are requested from outside, or it was suspended a moment ago
 		r.inactive = "it is suspended"
 	}
 	if r.skip == "" { // else the report is older than what makes the PVC skipped
@@ -256,8 +259,28 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classe
 	default:
 		c.Protection, c.Reason = protectionBy(s.onTime, newest, s.behind, s.inactive, doubt)
 	}
-	c.Gap = c.Protection == unprotected || c.Protection == stale
+	c.Note = excludeNote(claim)
+	c.Gap = c.Protection == unprotected || c.Protection == stale || c.Protection == skipped && len(all) > 0 && neverTaken(claim)
 	return c
+}
+
+// neverTaken returns whether a PVC that is skipped does not wait for something that comes by itself: it is bound, and its
+// storage cannot be snapshotted, or its volume is lost.
+func neverTaken(claim *corev1.PersistentVolumeClaim) bool {
+	phase := claim.Status.Phase
+	return claim.DeletionTimestamp == nil && (phase == corev1.ClaimBound || phase == corev1.ClaimLost)
+}
+
+// excludeNote says what may be meant otherwise: a label with our key does nothing, and any value of the annotation excludes.
+func excludeNote(claim *corev1.PersistentVolumeClaim) string {
+	if _, label := claim.Labels[v1alpha1.AnnotationExclude]; label {
+		return "the label " + v1alpha1.AnnotationExclude + " does nothing: it has to be an annotation"
+	}
+	value, excluded := claim.Annotations[v1alpha1.AnnotationExclude]
+	if excluded && slices.Contains([]string{"false", "no", "0"}, strings.ToLower(value)) {
+		return fmt.Sprintf("%s: %q excludes it, as any value does", v1alpha1.AnnotationExclude, value)
+	}
+	return ""
 }
 
 // standing is how the schedules that select a PVC do.

@@ -19,7 +19,11 @@ func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespace
 	case output.Format == Names:
 		for i := range c.Claims {
 			if c.Claims[i].Gap {
-				fmt.Fprintln(w, claimResource+"/"+c.Claims[i].Name)
+				name := claimResource + "/" + c.Claims[i].Name
+				if namespaces || clusters { // a name alone is that of several
+					name = c.Claims[i].Namespace + "/" + name
+				}
+				fmt.Fprintln(w, name)
 			}
 		}
 		return nil
@@ -40,15 +44,37 @@ func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespace
 		say(w, fmt.Sprintf("%s%s of schedule %s/%s, which does not exist: nothing deletes them.",
 			where, plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule))
 	}
-	if n := c.gaps(); n > 0 {
-		fmt.Fprintln(w, style.Bad(fmt.Sprintf("%d of %s not protected.", n, plural(len(c.Claims), "PVC"))))
-		return nil
+	all, states, waiting := plural(len(c.Claims), "PVC"), "", false
+	for _, p := range []protection{protected, pending, unknown, stale, unprotected, skipped, excluded} {
+		n := 0
+		for i := range c.Claims {
+			if c.Claims[i].Protection == p {
+				n++
+			}
+		}
+		if waiting = waiting || n > 0 && (p == pending || p == unknown); n > 0 {
+			states += fmt.Sprintf(", %d %s", n, strings.ToLower(string(p)))
+		}
 	}
-	if len(c.Unread) > 0 {
-		return nil // what was not read may have gaps
+	states = strings.TrimPrefix(states, ", ")
+	switch gaps := c.gaps(); {
+	case gaps > 0:
+		fmt.Fprintln(w, style.Bad(fmt.Sprintf("%d of %s not protected: %s.", gaps, all, states)))
+	case len(c.Unread) > 0: // what was not read may have gaps
+	case waiting:
+		fmt.Fprintln(w, style.Warn(fmt.Sprintf("Not all of %s are protected yet: %s.", all, states)))
+	default:
+		if strings.Contains(states, ",") { // not all in one state
+			all += ": " + states
+		}
+		fmt.Fprintln(w, style.Good("No gaps in "+all+"."))
 	}
-	fmt.Fprintln(w, style.Good(fmt.Sprintf("No gaps in %s.", plural(len(c.Claims), "PVC"))))
 	return nil
+}
+
+// why is the reason with the note.
+func (c *claimCoverage) why() string {
+	return strings.TrimPrefix(strings.TrimSuffix(c.Reason+"; "+c.Note, "; "), "; ")
 }
 
 // verifiedWords says when a drill last succeeded, and whether the last one failed; empty if there was none.
@@ -81,7 +107,7 @@ func coverageTable(c *coverage, clusters, namespaces bool, now time.Time) *Table
 	table := NewTable(all[first:]...)
 	for _, claim := range c.Claims {
 		cells := []any{claim.Cluster, claim.Namespace, claim.Name, string(claim.Protection), strings.Join(claim.Schedules, ","),
-			age(now, valueOf(claim.RecoveryPointTime)), claim.verifiedWords(now), claim.Reason}
+			age(now, valueOf(claim.RecoveryPointTime)), claim.verifiedWords(now), claim.why()}
 		if !drilled {
 			cells = slices.Delete(cells, verified, verified+1)
 		}

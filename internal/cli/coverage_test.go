@@ -93,7 +93,7 @@ func TestCoverageByStorage(t *testing.T) {
 			got := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, now).Claims[0]
 			if got.Protection != test.want || !strings.Contains(got.Reason, test.reason) ||
 				strings.Contains(got.Reason, whyUnknown) != strings.Contains(test.reason, whyUnknown) ||
-				got.Gap != (test.want == unprotected || test.want == stale) {
+				got.Gap != (test.want == unprotected || test.want == stale || test.want == skipped) {
 				t.Errorf("got %s: %q, want %s: %q", got.Protection, got.Reason, test.want, test.reason)
 			}
 		})

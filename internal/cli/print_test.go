@@ -77,7 +77,7 @@ cache-0   Unprotected   broken      <none>           broken: its spec is invalid
 scratch   Unprotected   <none>      <none>           no schedule selects it
 
 1 snapshot of schedule shop/old, which does not exist: nothing deletes them.
-4 of 6 PVCs not protected.
+4 of 6 PVCs not protected: 1 protected, 1 stale, 3 unprotected, 1 skipped.
 `},
 		"all namespaces": {Output{NoHeaders: true}, true, `
 shop   db-0      Protected     tiers    20m      <none>

@@ -67,7 +67,9 @@ func TestProblemsThatOnlyTheOperatorKnows(t *testing.T) {
 	}
 }
 
-// The report is older than what makes the PVC skipped.
+// The report is older than what makes the PVC skipped. One whose volume is lost is a gap, one that is not bound yet is none.
+//
+// Contract: STAT-19.
 func TestSkippedPVCIsNoGapWhateverTheOperatorReported(t *testing.T) {
 	now := start.AddDate(0, 0, 30)
 	s, claim := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}), testClaim("data", nil)
@@ -75,8 +77,21 @@ func TestSkippedPVCIsNoGapWhateverTheOperatorReported(t *testing.T) {
 	s.Status.ObservedGeneration = 1
 	s.Status.Problems = []v1alpha1.Problem{{PersistentVolumeClaim: "data", Reason: v1alpha1.ReasonWrongSnapshotClass}}
 	inv := &inventory{claims: map[string][]client.Object{"shop": {claim}}}
+	if got := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, now); got.gaps() != 1 || got.Claims[0].Protection != skipped {
+		t.Errorf("lost: got %s: %s", got.Claims[0].Protection, got.Claims[0].Reason)
+	}
+	claim.Status.Phase = "Pending"
 	if got := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, now); got.gaps() != 0 || got.Claims[0].Protection != skipped {
-		t.Errorf("got %s: %s", got.Claims[0].Protection, got.Claims[0].Reason)
+		t.Errorf("not bound: got %s: %s", got.Claims[0].Protection, got.Claims[0].Reason)
+	}
+	claim.Status.Phase, claim.Labels = "Lost", map[string]string{v1alpha1.AnnotationExclude: "true"}
+	s.Spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": "other"}
+	if got := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, now); got.gaps() != 0 || !strings.Contains(got.Claims[0].Note, "label") {
+		t.Errorf("lost, and not selected: got %+v", got.Claims[0])
+	}
+	claim.Labels, claim.Annotations = nil, map[string]string{v1alpha1.AnnotationExclude: "false"}
+	if got := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, now); got.Claims[0].Protection != excluded || !strings.Contains(got.Claims[0].Note, `"false" excludes it`) {
+		t.Errorf("excluded by false: got %+v", got.Claims[0])
 	}
 }
 
@@ -97,18 +112,57 @@ func TestReportedRefusalLeavesNothingUnknown(t *testing.T) {
 	}
 }
 
-func TestStatusSaysWhetherAScheduleIsProtected(t *testing.T) {
-	for want, c := range map[string]metav1.Condition{
-		"Ready (): \nProtected: all":                                     {Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRecoveryPointsCurrent, Message: "all"},
-		"Ready (): \nNot protected (RecoveryPointsOld): one":             {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRecoveryPointsOld, Message: "one"},
-		"Ready (): \nNot protected yet (FirstSnapshotsPending): pending": {Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonFirstSnapshotsPending, Message: "pending"},
-		"Ready (): ": {Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNoMatchingClaims, Message: "none"},
+// Contract: STAT-19.
+func TestStatusJudgesProtectionLiveAndShowsTheAgeOfConditions(t *testing.T) {
+	claim := func(p protection, gap bool) claimStatus {
+		return claimStatus{Name: "data", State: stateSelected, Protection: p, Reason: "why", gap: gap}
+	}
+	long := metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scheduled", Message: "all", LastTransitionTime: metav1.NewTime(start.Add(-2 * time.Hour)),
+	}
+	stored := metav1.Condition{Type: v1alpha1.ConditionProtected, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRecoveryPointsCurrent, Message: "stored"}
+	for want, claims := range map[string][]claimStatus{
+		"Protected: 1 of 1 PVC":                                               {claim(protected, false)},
+		"Not protected: 1 of 2 PVCs; e.g. data: why":                          {claim(protected, false), claim(stale, true)},
+		"Not protected: 1 of 1 PVC; e.g. data: why":                           {claim(skipped, true)},
+		"Not protected yet: 1 of 2 PVCs; the first snapshot is not ready yet": {claim(protected, false), claim(pending, false)},
+		"Protects nothing: 1 PVC skipped":                                     {claim(skipped, false)},
+		"Protects nothing: no PVC matches":                                    {{Name: "old", State: stateGone}},
 	} {
-		c.Type = v1alpha1.ConditionProtected
-		s := scheduleStatus{Observed: true, Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}, c}}
-		if got := strings.Join(s.conditionWords(Style{}), "\n"); got != want {
+		s := scheduleStatus{Observed: true, now: start, Conditions: []metav1.Condition{long, stored}, PersistentVolumeClaims: claims}
+		if got := strings.Join(s.conditionWords(Style{}), "\n"); got != want+"\nReady (Scheduled, for 2h): all" {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+	s := scheduleStatus{Observed: true, now: start, Conditions: []metav1.Condition{long}, PersistentVolumeClaims: []claimStatus{claim(stale, true)}, silent: 65 * time.Second}
+	if got := strings.Join(s.conditionWords(Style{}), "\n"); !strings.Contains(got, "Operator: no sign of life since 65s: kubectl -n snapshotschedule-system get pods,lease") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Contract: STAT-19.
+func TestStatusShowsAnOperatorThatTakesNothing(t *testing.T) {
+	waits := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Message: "1 PersistentVolumeClaim, 1 waiting (driver csi.example.com)"}
+	for name, test := range map[string]struct {
+		late       time.Duration
+		conditions []metav1.Condition
+		want       time.Duration
+	}{
+		"a slot of a moment ago":          {late: time.Minute},
+		"a slot of more than a minute":    {late: 65 * time.Second, want: 65 * time.Second},
+		"the operator says that it waits": {late: 65 * time.Second, conditions: []metav1.Condition{waits}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := start.Add(6*time.Hour + test.late)
+			s, claim := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}), testClaim("data", nil)
+			s.CreationTimestamp, claim.CreationTimestamp = metav1.NewTime(start), metav1.NewTime(start)
+			s.Status.Conditions = test.conditions
+			inv := &inventory{classes: anyClass, claims: map[string][]client.Object{"shop": {claim}}, snapshots: map[string][]client.Object{
+				"shop": {testSnapshot(s, claim, start)}}}
+			if got := statusOf(s, inv, now); got.silent != test.want {
+				t.Errorf("silent for %s, want %s", got.silent, test.want)
+			}
+		})
 	}
 }
 

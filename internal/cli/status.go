@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -31,6 +32,9 @@ type scheduleStatus struct {
 	Observed               bool               `json:"observed"`
 	Problems               []problem          `json:"problems,omitempty"`
 	PersistentVolumeClaims []claimStatus      `json:"persistentVolumeClaims"`
+	// now is when it was judged, and silent for how long the operator has left a slot without a snapshot.
+	now    time.Time
+	silent time.Duration
 }
 
 // claimStatus is the state of one series.
@@ -49,9 +53,13 @@ type claimStatus struct {
 	Snapshots        int          `json:"snapshots"`
 	Ready            int          `json:"ready"`
 	Skipped          string       `json:"skipped,omitempty"`
+	// Protection of a selected PVC by this schedule, as in coverage, and why.
+	Protection protection `json:"protection,omitempty"`
+	Reason     string     `json:"reason,omitempty"`
 	// Undecided says why it is not known whether the PVC is skipped.
 	Undecided string    `json:"undecided,omitempty"`
 	Problems  []problem `json:"problems,omitempty"`
+	gap       bool
 	// lacks has the group snapshots of its group without data of it.
 	lacks map[string]bool
 }
@@ -125,7 +133,7 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 	status := scheduleStatus{
 		Namespace: s.Namespace, Name: s.Name, Policy: policyWords(&s.Spec),
 		Conditions: s.Status.Conditions, Observed: s.Status.ObservedGeneration == s.Generation,
-		PersistentVolumeClaims: []claimStatus{},
+		PersistentVolumeClaims: []claimStatus{}, now: now,
 	}
 	for _, p := range s.Status.Problems {
 		if p.PersistentVolumeClaim == "" && p.Group == "" {
@@ -145,14 +153,35 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 		if of.claim != nil && noSnapshot && inv.classes.Undecided(of.claim) {
 			row.Undecided = whyUnknown
 		}
+		if d.Due && d.Retention.Take.Block == retention.NotBlocked && len(row.Problems) == 0 && len(d.Create) > 0 && !waits(s) {
+			status.silent = max(status.silent, now.Sub(d.Slots.Current).Truncate(time.Second))
+		}
+		protect := func(row *claimStatus, claim *corev1.PersistentVolumeClaim, d *snapshots.Judgment) {
+			if claim != nil && row.State == stateSelected {
+				found := claimCoverageOf(claim, []relation{relationOf(s, claim, d, now)}, &inv.classes)
+				row.Protection, row.Reason, row.gap = found.Protection, found.why(), found.Gap
+			}
+		}
 		for i := range d.Parts {
-			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row.part(d, &d.Parts[i], now))
+			part := row.part(d, &d.Parts[i], now)
+			protect(&part, of.claimNamed(part.Name), d.OfPart(i))
+			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, part)
 		}
 		if len(d.Parts) == 0 {
+			protect(&row, of.claim, d)
 			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row)
 		}
 	}
+	if status.silent <= time.Minute {
+		status.silent = 0
+	}
 	return status
+}
+
+// waits returns whether the operator said that snapshots wait until they may be created.
+func waits(s *v1alpha1.SnapshotSchedule) bool {
+	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && strings.Contains(ready.Message, " waiting (driver")
 }
 
 // part returns the row of a PVC of a group.
@@ -174,7 +203,7 @@ func claimStatusOf(series *series, d *snapshots.Judgment, now time.Time) claimSt
 	row := claimStatus{Name: series.name(), MapKey: series.mapKey, Snapshots: len(d.Outputs), Skipped: d.SkipReason}
 	switch {
 	case d.SkipReason != "":
-	case d.Retention.Take.Due:
+	case d.Due:
 		row.NextSnapshotTime = timeOf(d.Slots.Current)
 	default:
 		row.NextSnapshotTime = timeOf(d.Slots.Next)
@@ -326,44 +355,4 @@ func (c *claimStatus) problemWords() string {
 		words = append(words, c.Undecided)
 	}
 	return strings.Join(words, "; ")
-}
-
-// conditionWords says how a schedule is, in sentences.
-func (s *scheduleStatus) conditionWords(style Style) []string {
-	var lines []string
-	if s.InvalidSpec != "" {
-		lines = append(lines, style.Bad("Invalid spec: ")+s.InvalidSpec+". Nothing is created and nothing is deleted.")
-	}
-	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
-	switch {
-	case ready == nil:
-		return append(lines, style.Warn("No status yet")+": the operator has not seen this schedule. Is it running?")
-	case ready.Status == metav1.ConditionTrue:
-		lines = append(lines, style.Good("Ready ("+ready.Reason+")")+": "+ready.Message)
-	case ready.Status == metav1.ConditionUnknown:
-		lines = append(lines, style.Warn("Not known yet ("+ready.Reason+")")+": "+ready.Message)
-	case s.InvalidSpec == "":
-		lines = append(lines, style.Bad("Not ready ("+ready.Reason+")")+": "+ready.Message)
-	}
-	if protected := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionProtected); protected != nil {
-		switch {
-		case protected.Status == metav1.ConditionTrue:
-			lines = append(lines, style.Good("Protected")+": "+protected.Message)
-		case protected.Status == metav1.ConditionFalse:
-			lines = append(lines, style.Bad("Not protected ("+protected.Reason+")")+": "+protected.Message)
-		case protected.Reason == v1alpha1.ReasonFirstSnapshotsPending: // else Ready says why it is unknown
-			lines = append(lines, style.Warn("Not protected yet ("+protected.Reason+")")+": "+protected.Message)
-		}
-	}
-	if paused := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionRetentionPaused); paused != nil &&
-		paused.Status == metav1.ConditionTrue {
-		lines = append(lines, style.Warn("Retention is paused ("+paused.Reason+")")+": "+paused.Message)
-	}
-	for _, p := range s.Problems {
-		lines = append(lines, style.Warn(p.Reason)+": "+p.Message)
-	}
-	if !s.Observed {
-		lines = append(lines, style.Warn("The operator has not processed the latest spec yet")+": the conditions describe an earlier one")
-	}
-	return lines
 }

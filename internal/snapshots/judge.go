@@ -84,6 +84,8 @@ type Judgment struct {
 	SparedFor []string
 	// Slots of a selected PVC.
 	Slots schedule.Slots
+	// Due is set while a slot has no snapshot, also if a problem or another snapshot is in the way.
+	Due bool
 	// SkipReason says why the PVC cannot be snapshotted now.
 	SkipReason string
 	// RecoveryPoint is the time to which a selected PVC can be restored.
@@ -236,7 +238,7 @@ func (j *Judge) complete(seen mapcontroller.Observation, status any) Judgment {
 		if status.ofDriver != nil {
 			result.Problems = append(slices.Clone(result.Problems), *status.ofDriver)
 		}
-		result.protection = status.protection
+		result.protection, result.Due = status.protection, status.due || status.waits()
 	}
 	if result.Series.Claim != retention.Selected || len(seen.Selected) == 0 {
 		return result
@@ -301,6 +303,9 @@ func (j *Judge) NextSlots(of Series, now time.Time, n int) []time.Time {
 	}
 	return next
 }
+
+// Current returns whether a ready snapshot covers the newest slot but one, or a later one.
+func (d *Judgment) Current() bool { return d.protection == protectionCurrent }
 
 // Stale returns whether a selected PVC makes the condition Protected false: no ready snapshot
 // covers the latest slot or the one before it, and the first slot is older than readyDeadline.

@@ -1,0 +1,92 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// since is for how long the operator has said what a condition says.
+func (s *scheduleStatus) since(c *metav1.Condition) string {
+	if c.LastTransitionTime.IsZero() || s.now.IsZero() {
+		return ""
+	}
+	return ", for " + duration.HumanDuration(s.now.Sub(c.LastTransitionTime.Time))
+}
+
+// protectionWords says how many PVCs are protected now, whatever the operator wrote.
+func (s *scheduleStatus) protectionWords(style Style) []string {
+	n, good, gaps, waits, worst := 0, 0, 0, 0, ""
+	for _, c := range s.PersistentVolumeClaims {
+		if c.Protection == "" {
+			continue
+		}
+		n++
+		switch {
+		case c.gap:
+			if gaps++; worst == "" {
+				worst = c.Name + ": " + c.Reason
+			}
+		case c.Protection == protected:
+			good++
+		case c.Protection != skipped:
+			waits++
+		}
+	}
+	all := plural(n, "PVC")
+	switch {
+	case s.InvalidSpec != "":
+		return nil
+	case n == 0:
+		return []string{style.Warn("Protects nothing") + ": no PVC matches"}
+	case gaps > 0:
+		return []string{style.Bad(fmt.Sprintf("Not protected: %d of %s", gaps, all)) + "; e.g. " + worst}
+	case waits > 0:
+		return []string{style.Warn(fmt.Sprintf("Not protected yet: %d of %s", waits, all)) + "; the first snapshot is not ready yet"}
+	case good == 0:
+		return []string{style.Warn("Protects nothing") + ": " + all + " skipped"}
+	}
+	return []string{style.Good(fmt.Sprintf("Protected: %d of %s", good, all))}
+}
+
+// conditionWords says how a schedule is, in sentences.
+func (s *scheduleStatus) conditionWords(style Style) []string {
+	var lines []string
+	if s.InvalidSpec != "" {
+		lines = append(lines, style.Bad("Invalid spec: ")+s.InvalidSpec+". Nothing is created and nothing is deleted.")
+	}
+	lines = append(lines, s.protectionWords(style)...)
+	if s.silent > 0 {
+		lines = append(lines, style.Bad("Operator: no sign of life since "+duration.HumanDuration(s.silent))+
+			": kubectl -n snapshotschedule-system get pods,lease")
+	}
+	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil:
+		return append(lines, style.Warn("No status yet")+": the operator has not seen this schedule. Is it running?")
+	case ready.Status == metav1.ConditionTrue: // the operator wrote that, maybe long ago
+		lines = append(lines, "Ready ("+ready.Reason+s.since(ready)+"): "+ready.Message)
+	case ready.Status == metav1.ConditionUnknown:
+		lines = append(lines, style.Warn("Not known yet ("+ready.Reason+s.since(ready)+")")+": "+ready.Message)
+	case s.InvalidSpec == "":
+		lines = append(lines, style.Bad("Not ready ("+ready.Reason+s.since(ready)+")")+": "+ready.Message)
+	}
+	if paused := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionRetentionPaused); paused != nil &&
+		paused.Status == metav1.ConditionTrue {
+		lines = append(lines, style.Warn("Retention is paused ("+paused.Reason+s.since(paused)+")")+": "+paused.Message)
+	}
+	for _, p := range s.Problems {
+		lines = append(lines, style.Warn(p.Reason)+": "+p.Message)
+	}
+	if !s.Observed {
+		lines = append(lines, style.Warn("The operator has not processed the latest spec yet")+": the conditions describe an earlier one")
+	}
+	return lines
+}
