@@ -130,8 +130,8 @@ const (
 	// point.
 	ReasonRecoveryPointsOld = "RecoveryPointsOld"
 
-	// ReasonFirstSnapshotsPending means that no PVC has a ready snapshot yet, because the first slot
-	// of each is not due, or younger than readyDeadline.
+	// ReasonFirstSnapshotsPending means that no PVC can be restored to a recent slot yet, because the
+	// first slot of each is not due, or younger than readyDeadline. The message says which.
 	ReasonFirstSnapshotsPending = "FirstSnapshotsPending"
 )
 
