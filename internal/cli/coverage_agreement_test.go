@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
@@ -56,7 +57,7 @@ func TestCoverageAgreesWithConditionProtected(t *testing.T) {
 					t.Errorf("coverage shows no gap, %+v, and condition Protected is %+v", c, condition)
 				}
 			default:
-				if c.Gap {
+				if c.Gap && found.claim.Status.Phase != corev1.ClaimLost { // which is a problem, and makes Ready False
 					t.Errorf("coverage shows a gap, %+v, and condition Protected is %+v", c, condition)
 				}
 			}

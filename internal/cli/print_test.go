@@ -29,11 +29,13 @@ shop/broken: at "0 0 30 2 *" UTC of PVCs with app=cache
   No status yet: the operator has not seen this schedule. Is it running?
 
 shop/paused: at "30 2 * * *" UTC of PVCs with app=web, suspended
+  Not protected: 1 of 1 PVC; e.g. web-0: paused: it is suspended
   No status yet: the operator has not seen this schedule. Is it running?
 PVC     NEWEST READY   NEXT     SNAPSHOTS   PROBLEM
 web-0   <none>         <none>   0           <none>
 
 shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+  Not protected: 1 of 3 PVCs; e.g. db-1: no ready snapshot for a whole slot of tiers
   Not ready (SnapshotsFailing): 1 of 4 PersistentVolumeClaims failing; first db-1: CreateFailed: denied by quota
 PVC           NEWEST READY   NEXT     SNAPSHOTS   PROBLEM
 db-0          20m            5h40m    41          <none>
@@ -42,11 +44,11 @@ db-2          <none>         <none>   0           skipped: not Bound
 db-9 (gone)   2d             <none>   1           <none>
 `},
 		"rows only": {Output{NoHeaders: true}, `
-web-0   <none>   <none>   0     <none>
-db-0          20m      5h40m    41    <none>
-db-1          30h      5h40m    3     SnapshotError: VolumeSnapshot db-1-20260130120000: limit of 3 reached; CreateFailed: denied by quota
-db-2          <none>   <none>   0     skipped: not Bound
-db-9 (gone)   2d       <none>   1     <none>
+shop   paused   web-0   <none>   <none>   0     <none>
+shop   tiers   db-0          20m      5h40m    41    <none>
+shop   tiers   db-1          30h      5h40m    3     SnapshotError: VolumeSnapshot db-1-20260130120000: limit of 3 reached; CreateFailed: denied by quota
+shop   tiers   db-2          <none>   <none>   0     skipped: not Bound
+shop   tiers   db-9 (gone)   2d       <none>   1     <none>
 `},
 		"names": {Output{Format: Names}, `
 snapshotschedule.snapshots.mapcontroller.dev/broken
@@ -177,6 +179,7 @@ func TestPrintDrills(t *testing.T) {
 		return printStatus(b, &Output{}, []scheduleStatus{statusOf(s.tiers, s.inv, s.now)}, s.now)
 	}, `
 shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3, at least 1 verified
+  Not protected: 1 of 3 PVCs; e.g. db-1: no ready snapshot for a whole slot of tiers
   Not ready (SnapshotsFailing): 1 of 4 PersistentVolumeClaims failing; first db-1: CreateFailed: denied by quota
 PVC           NEWEST READY   VERIFIED   NEXT     SNAPSHOTS   PROBLEM
 db-0          20m            5d         5h40m    41          VerificationFailed: the last drill failed, of VolumeSnapshot db-0-20260130180000: checksum \u001b[2Jdiffers

@@ -130,7 +130,7 @@ func TestStatusJudgesProtectionLiveAndShowsTheAgeOfConditions(t *testing.T) {
 		"Protects nothing: no PVC matches":                                    {{Name: "old", State: stateGone}},
 	} {
 		s := scheduleStatus{Observed: true, now: start, Conditions: []metav1.Condition{long, stored}, PersistentVolumeClaims: claims}
-		if got := strings.Join(s.conditionWords(Style{}), "\n"); got != want+"\nReady (Scheduled, for 2h): all" {
+		if got := strings.Join(s.conditionWords(Style{}), "\n"); got != want+"\nReady (Scheduled, for 120m): all" {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

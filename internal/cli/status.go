@@ -296,7 +296,7 @@ func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Tim
 		if len(s.PersistentVolumeClaims) == 0 {
 			continue
 		}
-		if err := output.PrintTable(w, s.table(now)); err != nil {
+		if err := output.PrintTable(w, s.table(now, output.NoHeaders)); err != nil {
 			return err
 		}
 	}
@@ -305,7 +305,7 @@ func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Tim
 
 // table has a row for each PVC, the column GROUP if any belongs to a group, and VERIFIED if any drill
 // succeeded. What is wrong with a group is said once.
-func (s *scheduleStatus) table(now time.Time) *Table {
+func (s *scheduleStatus) table(now time.Time, alone bool) *Table {
 	columns := []any{"PVC", "GROUP", "NEWEST READY", "VERIFIED", "NEXT", "SNAPSHOTS", "+READY", "+NEWEST READY NAME", "+MAP KEY", "PROBLEM"}
 	const group, verified = 1, 3
 	drilled := slices.ContainsFunc(s.PersistentVolumeClaims, func(c claimStatus) bool { return c.VerifiedTime != nil })
@@ -320,6 +320,9 @@ func (s *scheduleStatus) table(now time.Time) *Table {
 		return cells
 	}
 	var header []string
+	if alone { // without the line about the schedule, each row names it
+		header = []string{"NAMESPACE", "SCHEDULE"}
+	}
 	for _, column := range without(columns) {
 		header = append(header, column.(string))
 	}
@@ -329,8 +332,12 @@ func (s *scheduleStatus) table(now time.Time) *Table {
 		if i > 0 && c.Group != "" && problems != "" && s.PersistentVolumeClaims[i-1].MapKey == c.MapKey {
 			problems = "as above"
 		}
-		table.Row(without([]any{labelOf(c.Name, c.State), c.Group, age(now, valueOf(c.NewestReadyTime)), age(now, valueOf(c.VerifiedTime)),
-			due(now, valueOf(c.NextSnapshotTime)), c.Snapshots, c.Ready, c.NewestReady, c.MapKey, problems})...)
+		row := without([]any{labelOf(c.Name, c.State), c.Group, age(now, valueOf(c.NewestReadyTime)), age(now, valueOf(c.VerifiedTime)),
+			due(now, valueOf(c.NextSnapshotTime)), c.Snapshots, c.Ready, c.NewestReady, c.MapKey, problems})
+		if alone {
+			row = slices.Concat([]any{s.Namespace, s.Name}, row)
+		}
+		table.Row(row...)
 	}
 	return table
 }
