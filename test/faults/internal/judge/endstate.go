@@ -251,8 +251,11 @@ func (st *State) wantStatus(s *v1alpha1.SnapshotSchedule, now time.Time) v1alpha
 		last = later(last, e.newestSlot())
 		status.Outputs.VolumeSnapshots.Total += int32(len(e.snapshots))
 		for _, v := range e.snapshots {
-			if readyToUse(v) {
+			if IsReady(v) {
 				status.Outputs.VolumeSnapshots.Ready++
+			}
+			if v.DeletionTimestamp != nil {
+				status.Outputs.VolumeSnapshots.Terminating++
 			}
 		}
 		switch {
@@ -307,6 +310,7 @@ func (st *State) fleetErrors(f *v1alpha1.ClusterSnapshotSchedule) []string {
 		}
 		want.Total += s.Status.Outputs.VolumeSnapshots.Total
 		want.Ready += s.Status.Outputs.VolumeSnapshots.Ready
+		want.Terminating += s.Status.Outputs.VolumeSnapshots.Terminating
 		if at := s.Status.OldestRecoveryPointTime; selects(f, n) && at != nil && (oldest == nil || at.Before(oldest)) {
 			oldest = at
 		}

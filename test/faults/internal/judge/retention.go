@@ -26,6 +26,8 @@ func (e *series) kept(s *snapshotv1.VolumeSnapshot) (why string) {
 		return "it is in progress"
 	case isUncut(s) && e.takes() && e.mayBeDue(): // it failed, and is replaced
 		return ""
+	case e.keepsClaim(s):
+		return ""
 	case IsReady(s):
 		why = e.readyKept(s)
 	case e.mayRecover(s):
@@ -37,6 +39,18 @@ func (e *series) kept(s *snapshotv1.VolumeSnapshot) (why string) {
 		return "it would be kept if those were ready that may have lost their readiness a moment ago"
 	}
 	return why
+}
+
+// keepsClaim returns whether a snapshot that was cut and failed keeps its PVC from being deleted, and may go: a newer one is ready, or as
+// many as minReady are.
+func (e *series) keepsClaim(s *snapshotv1.VolumeSnapshot) bool {
+	failed := !isUncut(s) && !isImported(s) && !readyToUse(s) && inError(s) && e.pastReadyDeadline(s)
+	if e.claim == nil || e.claim.DeletionTimestamp == nil || !failed {
+		return false
+	}
+	ready := readyOnes(e.snapshots)
+	newer := len(ready) > 0 && slices.Index(e.snapshots, ready[0]) < slices.Index(e.snapshots, s)
+	return newer || len(ready) >= e.floor()
 }
 
 // mustBeDeleted returns whether a snapshot has expired or is beyond the cap. The newest is not judged, which expires by its slot, nor is

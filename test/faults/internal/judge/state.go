@@ -190,11 +190,11 @@ func isUncut(s *snapshotv1.VolumeSnapshot) bool {
 	return !cut && !readyToUse(s) && !isImported(s)
 }
 
-// isHeld returns whether the hold annotation holds a snapshot: a time is when it ends, and every other value holds for ever.
+// isHeld returns whether the hold annotation holds a snapshot, which keeps only what was cut: a time is when it ends, and every other value holds for ever.
 func isHeld(s *snapshotv1.VolumeSnapshot, now time.Time) bool {
 	text, held := s.Annotations[v1alpha1.AnnotationHold]
 	end, err := time.Parse(time.RFC3339, text)
-	return held && (err != nil || now.Before(end))
+	return held && !isUncut(s) && (err != nil || now.Before(end))
 }
 
 func inError(s *snapshotv1.VolumeSnapshot) bool { return s.Status != nil && s.Status.Error != nil }
