@@ -44,7 +44,7 @@ func (e *series) kept(s *snapshotv1.VolumeSnapshot) (why string) {
 // keepsClaim returns whether a snapshot that was cut and failed keeps its PVC from being deleted, and may go: a newer one is ready, or as
 // many as minReady are.
 func (e *series) keepsClaim(s *snapshotv1.VolumeSnapshot) bool {
-	failed := !isUncut(s) && !isImported(s) && !readyToUse(s) && inError(s) && e.pastReadyDeadline(s)
+	failed := !isUncut(s) && !isImported(s) && !readyToUse(s) && inError(s) && e.pastReadyDeadline(s) && errorAge(s, e.now) >= e.readyDeadline
 	if e.claim == nil || e.claim.DeletionTimestamp == nil || !failed {
 		return false
 	}
