@@ -120,7 +120,6 @@ var _ = Describe("quiesced snapshots of a real database", Ordered, func() {
 		}
 		Expect(cluster.Client.Create(ctx, secret)).To(Succeed())
 		manifests := adaptedSample(ctx, "quiesce", s.namespace, d.image, databaseImage, "--host=db.my-app", "--host="+service.Spec.ClusterIP)
-		DeferCleanup(func(ctx context.Context) { run(ctx, manifests, "kubectl", "delete", "-f", "-") })
 		run(ctx, manifests, "kubectl", "apply", "-f", "-")
 		kubectl(ctx, "-n", jobs, "create", "job", "--from=cronjob/quiesce-"+s.namespace+"-"+d.sample, "now")
 		DeferCleanup(func(ctx context.Context) { GinkgoWriter.Println(kubectl(ctx, "-n", jobs, "logs", "job/now")) })
