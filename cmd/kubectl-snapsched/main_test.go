@@ -120,8 +120,11 @@ func TestASignalEndsWhatKnowsNoContext(t *testing.T) {
 func TestASecondSignalKills(t *testing.T) {
 	t.Parallel()
 	cmd, _ := blocked(t)
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
+	done := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(done)
+	}()
 	for ended := false; !ended; { // two signals that come together may be one
 		_ = cmd.Process.Signal(os.Interrupt)
 		select {

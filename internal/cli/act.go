@@ -101,10 +101,6 @@ func metadata(fields map[string]any) []byte {
 	return text
 }
 
-func (f *Factory) annotate(ctx context.Context, o client.Object, key string, value any) error {
-	return f.patch(ctx, o, metadata(map[string]any{"annotations": map[string]any{key: value}}))
-}
-
 // update sends the merge patch that is decided for an object; none if it is nil. After a
 // conflict it reads the object and has it decided again. It returns whether it sent one.
 func update[T any, P interface {

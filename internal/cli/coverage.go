@@ -249,19 +249,30 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classe
 	if !s.onTime && s.behind == nil { // else another schedule snapshots it, such as in a group
 		skip = cmp.Or(skip, s.skip)
 	}
-	switch {
-	case snapshots.ExcludedOnlyByRollback(claim):
-		c.Protection, c.Reason = unprotected, "annotation "+v1alpha1.AnnotationExclude+": "+claim.Annotations[v1alpha1.AnnotationExclude]+" is unfinished"
-	case snapshots.Excluded(claim):
-		c.Protection, c.Reason = excluded, "annotation "+v1alpha1.AnnotationExclude
-	case skip != "" && !s.refused: // else it has snapshots, and its class was lost
-		c.Protection, c.Reason = skipped, skip
-	default:
-		c.Protection, c.Reason = protectionBy(s.onTime, newest, s.behind, s.inactive, doubt)
+	var out bool
+	if c.Protection, c.Reason, out = excludedBy(claim); !out {
+		if skip != "" && !s.refused { // else it has snapshots, and its class was lost
+			c.Protection, c.Reason = skipped, skip
+		} else {
+			c.Protection, c.Reason = protectionBy(s.onTime, newest, s.behind, s.inactive, doubt)
+		}
 	}
 	c.Note = excludeNote(claim)
 	c.Gap = c.Protection == unprotected || c.Protection == stale || c.Protection == skipped && len(all) > 0 && neverTaken(claim)
 	return c
+}
+
+// excludedBy returns what the annotation of a PVC says: it is excluded, or a rollback that is unfinished excludes it, which
+// protects nothing.
+func excludedBy(claim *corev1.PersistentVolumeClaim) (p protection, why string, is bool) {
+	const annotation = "annotation " + v1alpha1.AnnotationExclude
+	switch {
+	case snapshots.ExcludedOnlyByRollback(claim):
+		return unprotected, annotation + ": " + claim.Annotations[v1alpha1.AnnotationExclude] + " is unfinished", true
+	case snapshots.Excluded(claim):
+		return excluded, annotation, true
+	}
+	return "", "", false
 }
 
 // neverTaken returns whether a PVC that is skipped does not wait for something that comes by itself: it is bound, and its

@@ -17,15 +17,7 @@ func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespace
 	case output.Structured():
 		return output.PrintStructured(w, c)
 	case output.Format == Names:
-		for i := range c.Claims {
-			if c.Claims[i].Gap {
-				name := claimResource + "/" + c.Claims[i].Name
-				if namespaces || clusters { // a name alone is that of several
-					name = c.Claims[i].Namespace + "/" + name
-				}
-				fmt.Fprintln(w, name)
-			}
-		}
+		c.printGaps(w, namespaces || clusters)
 		return nil
 	}
 	if err := output.PrintTable(w, coverageTable(c, clusters, namespaces, now)); err != nil {
@@ -34,7 +26,6 @@ func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespace
 	if output.NoHeaders {
 		return nil
 	}
-	style := StyleOf(w)
 	fmt.Fprintln(w)
 	for _, l := range c.Leftovers {
 		where := ""
@@ -44,6 +35,26 @@ func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespace
 		say(w, fmt.Sprintf("%s%s of schedule %s/%s, which does not exist: nothing deletes them.",
 			where, plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule))
 	}
+	c.printSum(w)
+	return nil
+}
+
+// printGaps prints the names of the PVCs that are gaps.
+func (c *coverage) printGaps(w io.Writer, namespaces bool) {
+	for i := range c.Claims {
+		if c.Claims[i].Gap {
+			name := claimResource + "/" + c.Claims[i].Name
+			if namespaces { // a name alone is that of several
+				name = c.Claims[i].Namespace + "/" + name
+			}
+			fmt.Fprintln(w, name)
+		}
+	}
+}
+
+// printSum prints one line that counts every state.
+func (c *coverage) printSum(w io.Writer) {
+	style := StyleOf(w)
 	all, states, waiting := plural(len(c.Claims), "PVC"), "", false
 	for _, p := range []protection{protected, pending, unknown, stale, unprotected, skipped, excluded} {
 		n := 0
@@ -69,7 +80,6 @@ func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespace
 		}
 		fmt.Fprintln(w, style.Good("No gaps in "+all+"."))
 	}
-	return nil
 }
 
 // why is the reason with the note.

@@ -58,6 +58,12 @@ func (f *Factory) childVariants(ctx context.Context, manifest *unstructured.Unst
 	return all, nil
 }
 
+// owns returns whether a SnapshotSchedule is a child, or is adopted as one.
+func (e *clusterEdit) owns(s document, namespace string) bool {
+	return e.before != nil && metav1.IsControlledBy(s, e.before) ||
+		metav1.GetControllerOf(s) == nil && s.Labels[v1alpha1.LabelClusterSchedule] == e.after.Name && s.Labels[v1alpha1.LabelMapKey] == namespace
+}
+
 // unchanged returns whether the manifest is applied already.
 func (e *clusterEdit) unchanged() bool {
 	return e.before != nil && e.before.Generation == e.after.Generation && maps.Equal(e.before.Annotations, e.after.Annotations)
@@ -142,14 +148,8 @@ func (f *Factory) childVariantsIn(
 		return v, err
 	}
 	present, err := documentOf(stored, false)
-	switch {
-	case err != nil:
-		return v, err
-	case edit.before != nil && metav1.IsControlledBy(present, edit.before):
-	case metav1.GetControllerOf(present) == nil && present.Labels[v1alpha1.LabelClusterSchedule] == edit.after.Name &&
-		present.Labels[v1alpha1.LabelMapKey] == namespace.Name: // it is adopted
-	default:
-		return v, nil // somebody else's, which stays as it is
+	if err != nil || !edit.owns(present, namespace.Name) {
+		return v, err // somebody else's stays as it is
 	}
 	v.before = []client.Object{namespace}
 	if edit.before != nil {

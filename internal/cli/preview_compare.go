@@ -203,7 +203,20 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	spared, kept := map[string]int{}, make([]*series, 0, len(all))
+	spared := p.add(all, results)
+	for _, reason := range slices.Sorted(maps.Keys(spared)) {
+		p.Waiting = append(p.Waiting, waiting{spared[reason], reason, timeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
+	}
+	slices.SortStableFunc(p.Deletes, func(a, b deletion) int {
+		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return p, nil
+}
+
+// add adds what was found out about each series. It returns how many snapshots are kept for now, by reason.
+func (p *preview) add(all []*series, results []seriesPreview) (spared map[string]int) {
+	spared = map[string]int{}
+	kept := make([]*series, 0, len(all))
 	for i := range results {
 		r := &results[i]
 		if r.claim.Snapshots == 0 && r.claim.Before != stateSelected && r.claim.After != stateSelected {
@@ -226,13 +239,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 		}
 	}
 	p.addUnselected(kept)
-	for _, reason := range slices.Sorted(maps.Keys(spared)) {
-		p.Waiting = append(p.Waiting, waiting{spared[reason], reason, timeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
-	}
-	slices.SortStableFunc(p.Deletes, func(a, b deletion) int {
-		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Name, b.Name))
-	})
-	return p, nil
+	return spared
 }
 
 type seriesPreview struct {

@@ -269,27 +269,27 @@ func steadyStateOf(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*steadyS
 	}
 	// How far the periods of tiers overlap depends on the calendar, so the time is twice
 	// what it takes to fill them.
-	end := now.Add(2 * longest)
-	for floor, slot := 0, full.slots(full.now); floor < full.policy.MinReady && !slot.IsZero(); floor, slot = floor+1, full.slots(slot) {
-		end = maxTime(end, slot)
-	}
-	peak := 1
-	for ; peak < bound; peak = max(peak, len(full.series)) {
-		if full.step(end) == nil {
-			break
-		}
-	}
+	peak := full.peak(bound, now.Add(2*longest))
 	if state.Estimated = full.exhausted(); !state.Estimated {
 		state.Snapshots = peak + full.policy.MinVerified
 	}
 	return state, nil
 }
 
-func maxTime(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+// peak returns the largest number of snapshots, at most a bound, until a time, and until the floor can be full.
+func (l *life) peak(bound int, until time.Time) int {
+	for floor, slot := 0, l.slots(l.now); floor < l.policy.MinReady && !slot.IsZero(); floor, slot = floor+1, l.slots(slot) {
+		if slot.After(until) {
+			until = slot
+		}
 	}
-	return b
+	peak := 1
+	for ; peak < bound; peak = max(peak, len(l.series)) {
+		if l.step(until) == nil {
+			break
+		}
+	}
+	return peak
 }
 
 // maxSlots bounds the slots that are counted for a TTL.

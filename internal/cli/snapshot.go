@@ -76,16 +76,8 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 				Factory: f, told: told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.namespace, until: wait.Until, mark: wait.Mark,
 			}
 			err := r.holdFor(ctx, hold)
-			switch {
-			case err != nil:
-			case claim != "":
-				err = r.ofClaim(ctx, claim)
-			case cluster != "":
-				err = r.ofCluster(ctx, cluster)
-			case scope.Selector != "":
-				err = r.ofSelected(ctx, &scope)
-			default:
-				err = r.ofSchedule(ctx, name)
+			if err == nil {
+				err = r.ofAny(ctx, name, claim, cluster, &scope)
 			}
 			if err != nil || wait.Until == "" || len(r.targets) == 0 {
 				return err
@@ -102,6 +94,19 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 	cmd.Flags().StringVar(&hold, "hold", "", "Wait until the snapshots are cut, and hold them then: until a time in RFC 3339, or for "+
 		"so long, such as 7d. Retention may delete another one for them, and them for the next one, if they are not held.")
 	return cmd
+}
+
+// ofAny requests snapshots of what the user names.
+func (r *request) ofAny(ctx context.Context, name, claim, cluster string, scope *Scope) error {
+	switch {
+	case claim != "":
+		return r.ofClaim(ctx, claim)
+	case cluster != "":
+		return r.ofCluster(ctx, cluster)
+	case scope.Selector != "":
+		return r.ofSelected(ctx, scope)
+	}
+	return r.ofSchedule(ctx, name)
 }
 
 // request is a request for snapshots.
@@ -212,27 +217,37 @@ func (r *request) find(
 		if err != nil {
 			err = failure{fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", s.Name, err)}
 		}
-		stopped := map[string]string{} // by map key: one PVC that cannot be snapshotted stops its group
-		for i := 0; err == nil && i < len(claims); i++ {
-			if claims[i].Namespace == s.Namespace && judge.Selects(&claims[i]) && s.Spec.Group != nil {
-				if reason := judge.Refused(&claims[i]); reason != "" {
-					stopped[judge.Key(&claims[i])] = fmt.Sprintf("PersistentVolumeClaim %s: %s", claims[i].Name, reason)
-				}
-			}
-		}
-		for i := 0; err == nil && i < len(claims); i++ {
-			if claims[i].Namespace == s.Namespace && judge.Selects(&claims[i]) {
-				if err = ofFleet(s); err == nil || r.cluster != "" {
-					err = nil
-					r.add(s, judge, &claims[i], stopped)
-				}
-			}
+		if err == nil {
+			err = r.addSelected(s, judge, claims)
 		}
 		if err != nil {
 			if err := refused(err); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// addSelected adds the PVCs that a schedule selects.
+func (r *request) addSelected(s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, claims []corev1.PersistentVolumeClaim) error {
+	var selected []*corev1.PersistentVolumeClaim
+	stopped := map[string]string{} // by map key: one PVC that cannot be snapshotted stops its group
+	for i := range claims {
+		claim := &claims[i]
+		if claim.Namespace != s.Namespace || !judge.Selects(claim) {
+			continue
+		}
+		selected = append(selected, claim)
+		if reason := judge.Refused(claim); s.Spec.Group != nil && reason != "" {
+			stopped[judge.Key(claim)] = fmt.Sprintf("PersistentVolumeClaim %s: %s", claim.Name, reason)
+		}
+	}
+	for _, claim := range selected {
+		if err := ofFleet(s); err != nil && r.cluster == "" {
+			return err
+		}
+		r.add(s, judge, claim, stopped)
 	}
 	return nil
 }

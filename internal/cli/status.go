@@ -153,22 +153,16 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 		if of.claim != nil && noSnapshot && inv.classes.Undecided(of.claim) {
 			row.Undecided = whyUnknown
 		}
-		if d.Due && d.Retention.Take.Block == retention.NotBlocked && len(row.Problems) == 0 && len(d.Create) > 0 && !waits(s) {
+		if silent(&row, d) && !waits(s) {
 			status.silent = max(status.silent, now.Sub(d.Slots.Current).Truncate(time.Second))
-		}
-		protect := func(row *claimStatus, claim *corev1.PersistentVolumeClaim, d *snapshots.Judgment) {
-			if claim != nil && row.State == stateSelected {
-				found := claimCoverageOf(claim, []relation{relationOf(s, claim, d, now)}, &inv.classes)
-				row.Protection, row.Reason, row.gap = found.Protection, found.why(), found.Gap
-			}
 		}
 		for i := range d.Parts {
 			part := row.part(d, &d.Parts[i], now)
-			protect(&part, of.claimNamed(part.Name), d.OfPart(i))
+			part.protect(s, inv, of.claimNamed(part.Name), d.OfPart(i), now)
 			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, part)
 		}
 		if len(d.Parts) == 0 {
-			protect(&row, of.claim, d)
+			row.protect(s, inv, of.claim, d, now)
 			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row)
 		}
 	}
@@ -176,6 +170,21 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 		status.silent = 0
 	}
 	return status
+}
+
+// silent returns whether a snapshot is due, and nothing says why it is not there.
+func silent(row *claimStatus, d *snapshots.Judgment) bool {
+	return d.Due && d.Retention.Take.Block == retention.NotBlocked && len(row.Problems) == 0 && len(d.Create) > 0
+}
+
+// protect says whether a selected PVC is protected by the schedule, as coverage does.
+func (c *claimStatus) protect(
+	s *v1alpha1.SnapshotSchedule, inv *inventory, claim *corev1.PersistentVolumeClaim, d *snapshots.Judgment, now time.Time,
+) {
+	if claim != nil && c.State == stateSelected {
+		found := claimCoverageOf(claim, []relation{relationOf(s, claim, d, now)}, &inv.classes)
+		c.Protection, c.Reason, c.gap = found.Protection, found.why(), found.Gap
+	}
 }
 
 // waits returns whether the operator said that snapshots wait until they may be created.

@@ -149,6 +149,11 @@ func (r *verification) run(ctx context.Context) error {
 	if r.choice.dryRun == dryRunClient {
 		return r.printJobs(drills)
 	}
+	return r.drill(ctx, drills)
+}
+
+// drill runs the drills, and returns an error if one failed or was inconclusive.
+func (r *verification) drill(ctx context.Context, drills []*drill) error {
 	var group errgroup.Group
 	group.SetLimit(r.parallel)
 	for _, d := range drills {

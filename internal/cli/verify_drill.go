@@ -89,13 +89,8 @@ func (d *drill) outcome(ctx context.Context) (verify.Verdict, error) {
 	about := []types.UID{d.job.UID}
 	for _, pod := range is.Own() {
 		about = append(about, pod.UID)
-		claim := &corev1.PersistentVolumeClaim{}
-		err := d.client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: verify.ClaimName(&pod)}, claim)
-		if client.IgnoreNotFound(err) != nil {
+		if err := d.seeVolume(ctx, &pod); err != nil {
 			return verify.Verdict{}, err
-		}
-		if err == nil && metav1.IsControlledBy(claim, &pod) {
-			d.volume.Claim, d.volume.Bound = claim.UID, d.volume.Bound || claim.Status.Phase == corev1.ClaimBound
 		}
 	}
 	if !is.Runs() {
@@ -110,6 +105,16 @@ func (d *drill) outcome(ctx context.Context) (verify.Verdict, error) {
 	}
 	is.Volume = d.volume
 	return is.Outcome(), nil
+}
+
+// seeVolume finds out about the volume of a pod.
+func (d *drill) seeVolume(ctx context.Context, pod *corev1.Pod) error {
+	claim := &corev1.PersistentVolumeClaim{}
+	err := d.client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: verify.ClaimName(pod)}, claim)
+	if err == nil && metav1.IsControlledBy(claim, pod) {
+		d.volume.Claim, d.volume.Bound = claim.UID, d.volume.Bound || claim.Status.Phase == corev1.ClaimBound
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // events returns the events about objects of the namespace; none if they may not be read.

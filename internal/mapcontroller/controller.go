@@ -198,7 +198,7 @@ func (c *Controller) compiled(o client.Object) plan.Parent {
 		return known.(plan.Parent)
 	}
 	p := c.compile(o)
-	if invalid := p.Invalid; invalid != nil && !(ok && sameError(known.(plan.Parent).Invalid, invalid)) {
+	if invalid := p.Invalid; invalid != nil && (!ok || !sameError(known.(plan.Parent).Invalid, invalid)) {
 		c.log.Error(invalid, "Invalid spec", append(where(invalid), "namespace", o.GetNamespace(), "name", o.GetName())...)
 	}
 	c.programs.Store(name, p)

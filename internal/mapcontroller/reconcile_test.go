@@ -192,7 +192,7 @@ func TestADecisionThatPanicsIsAnErrorOfItsKey(t *testing.T) {
 		delays = append(delays, h.attempts.When(badKey))
 		h.clock.SetTime(h.clock.Now().Add(delays[len(delays)-1]))
 	}
-	if !(delays[0] < delays[1] && delays[1] < delays[2]) {
+	if delays[0] >= delays[1] || delays[1] >= delays[2] {
 		t.Errorf("retried after %v", delays)
 	}
 	if panicked := (*PanicError)(nil); !errors.As(failed, &panicked) {

@@ -31,7 +31,7 @@ func buildContext(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, name := range strings.Split(strings.TrimSuffix(string(files), "\x00"), "\x00") {
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(files), "\x00"), "\x00") {
 		leftOut, err := ignored.MatchesOrParentMatches(name)
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ func TestTheSBOMIsComparedWithEveryProgramOfTheImage(t *testing.T) {
 	page, programs := read(t, "SECURITY.md"), 0
 	for line := range strings.Lines(read(t, "Dockerfile")) {
 		if files, ok := strings.CutPrefix(strings.TrimSpace(line), "COPY --from=builder "); ok {
-			for _, file := range strings.Fields(strings.TrimSuffix(files, "./")) {
+			for file := range strings.FieldsSeq(strings.TrimSuffix(files, "./")) {
 				programs++
 				if command := "docker cp manager:/" + filepath.Base(file); !strings.Contains(page, command) {
 					t.Errorf("SECURITY.md has no %q", command)

@@ -249,12 +249,12 @@ func TestNoOtherHolderShortensMine(t *testing.T) {
 				write(v, h)
 			},
 			"another goes": func(t *rapid.T) { write(v, Of(v).Without(rapid.SampledFrom(others).Draw(t, "name"))) },
-			"all but rollbacks go": func(t *rapid.T) {
+			"all but rollbacks go": func(*rapid.T) {
 				if IsRollback(mine) && !broken {
 					write(v, Of(v).Rollbacks())
 				}
 			},
-			"somebody lengthens it with kubectl": func(t *rapid.T) {
+			"somebody lengthens it with kubectl": func(*rapid.T) {
 				if until, _ := snapshots.HeldUntil(v); !until.Equal(Forever) {
 					v.Annotations[v1alpha1.AnnotationHold] = until.Add(time.Hour).Format(time.RFC3339)
 				}

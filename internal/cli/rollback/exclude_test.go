@@ -25,7 +25,7 @@ func TestNoScheduleSelectsAPVCBeforeAllHaveMoved(t *testing.T) {
 					s.must(s.update(p))
 				}
 			}
-			held, selected := 0, 0
+			selected := 0
 			for done := false; !done; {
 				s.now = s.now.Add(time.Second)
 				s.tick()
@@ -51,7 +51,7 @@ func TestNoScheduleSelectsAPVCBeforeAllHaveMoved(t *testing.T) {
 				if selected > 0 && moved < 2 {
 					t.Fatalf("%d PVCs are selected, and only %d have moved", selected, moved)
 				}
-				held = 0
+				held := 0
 				for _, v := range s.snapshots() {
 					if end, _ := snapshots.HeldUntil(v); end.After(noon.AddDate(1, 0, 0)) {
 						held++

@@ -51,7 +51,7 @@ func (s *cluster) snapshotNames() map[string]bool {
 }
 
 // days lets days pass, in which the operator and the driver do their work.
-func (s *cluster) days(t *rapid.T, n int, each func()) {
+func (s *cluster) days(n int, each func()) {
 	for range n {
 		s.now = time.Date(s.now.Year(), s.now.Month(), s.now.Day()+1, 2, 0, 1, 0, time.UTC)
 		for range 2 { // take, cut
@@ -81,7 +81,7 @@ func TestNoSnapshotGoesEarlierForARollback(t *testing.T) {
 				*spec.Retention.MaxCount = most + 1
 			}
 		})
-		s.days(t, rapid.IntRange(2, 12).Draw(t, "days before"), func() {})
+		s.days(rapid.IntRange(2, 12).Draw(t, "days before"), func() {})
 		for _, v := range s.snapshots() { // holds of people are not what this is about
 			delete(v.Annotations, v1alpha1.AnnotationHold)
 			s.must(s.update(v))
@@ -105,7 +105,7 @@ func TestNoSnapshotGoesEarlierForARollback(t *testing.T) {
 				}
 			}
 			if s.undo { // what an undo has begun, only an undo ends
-				s.finishUndo(t)
+				s.finishUndo()
 			}
 		}
 		if s.undo = true; chance("finish", 80) {
@@ -115,7 +115,7 @@ func TestNoSnapshotGoesEarlierForARollback(t *testing.T) {
 				s.advanceUnsafe(0)
 			}
 		} else {
-			s.finishUndo(t)
+			s.finishUndo()
 		}
 		s.now = s.now.Add(time.Minute)
 		twin.now = s.now
@@ -124,8 +124,8 @@ func TestNoSnapshotGoesEarlierForARollback(t *testing.T) {
 		s.gone(gone, names)
 		twin.gone(goneTwin, names)
 		before := maps.Clone(s.snapshotNames())
-		s.days(t, 120, func() { s.gone(gone, names) })
-		twin.days(t, 120, func() { twin.gone(goneTwin, names) })
+		s.days(120, func() { s.gone(gone, names) })
+		twin.days(120, func() { twin.gone(goneTwin, names) })
 
 		for name, at := range gone {
 			if limit, known := goneTwin[name]; !known || at.Before(limit) {
@@ -163,7 +163,7 @@ func (s *cluster) someGoal(t *rapid.T) string {
 }
 
 // finishUndo ends an undo that has begun.
-func (s *cluster) finishUndo(t *rapid.T) {
+func (s *cluster) finishUndo() {
 	s.undo = true
 	s.restart()
 	if _, err := Next(s.observe()); err == nil {

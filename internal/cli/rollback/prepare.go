@@ -179,7 +179,7 @@ func retain(s *State, c *Claim) (*Step, error) {
 }
 
 // awaitSnapshots begins step 5. The snapshot controller keeps a PVC while any snapshot of it is not ready.
-func awaitSnapshots(s *State, c *Claim) (*Step, error) {
+func awaitSnapshots(_ *State, c *Claim) (*Step, error) {
 	if !c.old() || c.pvc.DeletionTimestamp != nil {
 		return nil, nil
 	}

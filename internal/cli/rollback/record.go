@@ -212,7 +212,7 @@ func (c *Claim) present(s *State) (found []*Record) {
 		}
 	}
 	slices.SortFunc(found, func(a, b *Record) int {
-		if n := a.Finished.Time.Compare(b.Finished.Time); n != 0 {
+		if n := a.Finished.Compare(b.Finished.Time); n != 0 {
 			return n
 		}
 		return strings.Compare(a.ID, b.ID)

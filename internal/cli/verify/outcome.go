@@ -73,6 +73,11 @@ func (d Drill) Outcome() Verdict {
 			return ended[i]
 		}
 	}
+	return d.ofJob(pods, ended)
+}
+
+// ofJob returns the result of a drill that no container decides: pods are its own, ended the inconclusive ends of some.
+func (d Drill) ofJob(pods []corev1.Pod, ended []Verdict) Verdict {
 	if d.Now == nil {
 		return Verdict{Result: Inconclusive, Reason: "its Job was deleted"}
 	}
@@ -107,7 +112,8 @@ func outcomeOf(pod *corev1.Pod, isDefault bool) Verdict {
 		case end.ExitCode == 0 && end.Reason == "Completed":
 			return Verdict{Result: Verified}
 		case end.Reason != "Error", end.Signal != 0, end.ExitCode > 128, pod.DeletionTimestamp != nil, pod.Status.Reason != "":
-			return Verdict{Result: Inconclusive, Reason: fmt.Sprintf("it was ended: %s, exit code %d %s", end.Reason, end.ExitCode, pod.Status.Reason)}
+			why := fmt.Sprintf("it was ended: %s, exit code %d %s", end.Reason, end.ExitCode, pod.Status.Reason)
+			return Verdict{Result: Inconclusive, Reason: why}
 		case isDefault && end.ExitCode == ExitInconclusive:
 			return Verdict{Result: Inconclusive, Reason: lastLine(end.Message)}
 		default:

@@ -173,8 +173,8 @@ func TestOutcomeIsThatOfAPodThatIsWhatTheJobSays(t *testing.T) {
 			if v := (Drill{Job: drillJob(), Now: now, Pods: []corev1.Pod{pod}}).Outcome(); v.Result != tc.want {
 				t.Errorf("got %+v, want %d", v, tc.want)
 			}
-			real := podOf(drillJob(), endedAs(container, 1, "Error", ""))
-			if v := (Drill{Job: drillJob(), Now: now, Pods: []corev1.Pod{pod, real}}).Outcome(); v.Result != Failed {
+			own := podOf(drillJob(), endedAs(container, 1, "Error", ""))
+			if v := (Drill{Job: drillJob(), Now: now, Pods: []corev1.Pod{pod, own}}).Outcome(); v.Result != Failed {
 				t.Errorf("beside one that failed: %+v", v)
 			}
 		})

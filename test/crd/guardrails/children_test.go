@@ -4,6 +4,8 @@
 package guardrails
 
 import (
+	"maps"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -57,9 +59,7 @@ func (o taking) expect() {
 	s.OwnerReferences = []metav1.OwnerReference{fleetReference(ptr.To(true))}
 	Expect(confined(operator).Create(ctx, s)).To(Succeed())
 	changed := map[string]any{}
-	for key, value := range o.changed {
-		changed[key] = value
-	}
+	maps.Copy(changed, o.changed)
 	if o.annotation != "" {
 		changed["annotations"] = map[string]any{v1alpha1.AnnotationAllowDeletion: o.annotation}
 	}
