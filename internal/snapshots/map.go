@@ -32,7 +32,8 @@ const clockCheck = 15 * time.Minute
 func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decision {
 	seen.Outputs = ofType[*snapshotv1.VolumeSnapshot](seen.Outputs)
 	claim := seen.Selected[0].(*corev1.PersistentVolumeClaim)
-	of := subjectOf(p.schedule, claim)
+	snapshots := snapshotsOf(seen.Outputs, restoring(seen.Related))
+	of := subjectOf(p.schedule, claim, snapshots, seen.Now)
 	from := p.origin(seen.Related)
 	slots := p.slots(&of, from, seen.Now)
 	class, refused, skipReason := p.classFor(claim, seen)
@@ -41,7 +42,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	series := retention.Series{
 		Claim:         retention.Selected,
 		ClaimDeleting: claim.DeletionTimestamp != nil,
-		Snapshots:     snapshotsOf(seen.Outputs, restoring(seen.Related)),
+		Snapshots:     snapshots,
 		VolumeFull:    storage.full(),
 	}
 	if skipReason == "" && refused.Reason == "" { // else one that failed has no replacement
@@ -75,7 +76,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}
-	status.protection = p.protect(&d, &of, of.anchor, from, series.Snapshots, seen.Now)
+	status.protection = p.protect(&d, &of, of.since(), from, series.Snapshots, seen.Now)
 	p.addWords(&d, status, series.Snapshots, seen)
 	status.addDrills(drillsOf(seen.Outputs, series.Snapshots, seen.Now))
 	p.addTroubles(&d, status, refused, series.Snapshots, slots, decided.Take, seen.Now)
@@ -239,7 +240,7 @@ func (p *program) slots(of *subject, from origin, now time.Time) schedule.Slots 
 
 // timeline returns the slots of a subject.
 func (c *compiled) timeline(of *subject) schedule.Timeline {
-	return c.rule.Timeline(of.anchor, schedule.Jitter(of.key, c.jitter))
+	return c.rule.Timeline(of.anchor, schedule.Jitter(of.key, c.jitter)).Continue(of.carried)
 }
 
 func (c *compiled) slots(of *subject, request v1alpha1.Request, now time.Time) schedule.Slots {

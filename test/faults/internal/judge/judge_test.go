@@ -335,7 +335,15 @@ func TestJudgesCreates(t *testing.T) {
 			s.recent = &snapshotv1.VolumeSnapshot{}
 			s.take(newSnapshot("new", noon.Add(-6*time.Hour)))
 		}, ""},
-		{"for a time before the anchor", func(s *scene) { s.take(newSnapshot("new", noon.Add(-2*day))) }, "Slot: before the anchor"},
+		{"for a time before the anchor", func(s *scene) { s.take(newSnapshot("new", noon.Add(-12*day))) }, "Slot: before the anchor"},
+		{"in the rhythm of a snapshot that a rollback carried over", func(s *scene) {
+			s.claim.CreationTimestamp.Time, s.recent = noon.Add(-time.Minute), ready("recent", 7*time.Hour)
+			s.take(newSnapshot("new", noon.Add(-time.Hour)))
+		}, ""},
+		{"for the creation of a PVC, whose series a rollback carried over", func(s *scene) {
+			s.claim.CreationTimestamp.Time, s.recent = noon.Add(-time.Minute), ready("recent", 7*time.Hour)
+			s.take(newSnapshot("new", noon.Add(-time.Minute)))
+		}, "Slot: which is not a slot"},
 		{"for a requested time", requested(""), ""},
 		{"for a time that is requested for another PVC", requested(" other"), "Slot: which is not a slot"},
 		{"while one is uncut that it must know", uncut, "Slot: while recent existed"},
