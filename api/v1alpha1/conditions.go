@@ -286,6 +286,11 @@ const (
 	// ReasonGroupTooLarge means that a group has more than 100 PVCs. No snapshot of it is taken.
 	ReasonGroupTooLarge = "GroupTooLarge"
 
+	// ReasonGroupWaits means that a group found no room within the limits of its driver although the
+	// driver was reserved for its namespace. The message says how many places it needs, and what has
+	// them. It leaves Ready as it is: once a slot is overdue, that is a problem of its own.
+	ReasonGroupWaits = "GroupWaits"
+
 	// ReasonNoGroupSnapshotClass means that no VolumeGroupSnapshotClass belongs to the driver of a
 	// group, or that the one which the schedule names does not exist or belongs to another
 	// driver. No snapshot of the group is taken.

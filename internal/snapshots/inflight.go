@@ -222,23 +222,21 @@ func (f *inFlight) recount(parent types.NamespacedName, series []client.Object) 
 func (f *inFlight) count(parent types.NamespacedName, o client.Object, series []client.Object) {
 	s, counts := f.made(parent, o)
 	f.with(func(now time.Time) []limits.Wake {
-		at := stageOf(o, s.ReadyDeadline)
-		if counts && followed(o, series, now) {
-			at.Fails = now // it is pending no more, and in flight all the same
-		}
-		if over := !at.Fails.IsZero() && !now.Before(at.Fails); !counts || over && !at.Uncut {
+		if !counts {
 			return f.limits.Remove(now, o.GetNamespace(), o.GetName())
 		}
+		at := stageOf(o)
+		at.Followed = followed(o, series, now)
 		return f.limits.Seen(now, s, at)
 	})
 }
 
 // stageOf returns how far a snapshot has come that is not ready.
-func stageOf(o client.Object, deadline time.Duration) limits.Stage {
+func stageOf(o client.Object) limits.Stage {
 	s, _ := snapshotFrom(o)
-	at := limits.Stage{Created: s.Created, Uncut: s.Uncut() && !s.Deleting}
-	if s.Uncut() || s.HasError {
-		at.Fails = s.Created.Add(deadline)
+	at := limits.Stage{Created: s.Created, Uncut: s.Uncut(), Fails: s.HasError}
+	if deleted := o.GetDeletionTimestamp(); deleted != nil {
+		at.Deleted = deleted.Time
 	}
 	return at
 }
