@@ -317,7 +317,7 @@ const (
 
 	// ReasonVolumeLimit means that the PVC has as many snapshots as a VolumeSnapshotClass of its
 	// driver allows (annotation max-per-volume), so that the next one finds no place, or that the
-	// spec keeps as many or more. Only the former makes Ready False.
+	// spec keeps as many or more, with those that have a hold. Only the former makes Ready False.
 	ReasonVolumeLimit = "VolumeLimit"
 
 	// ReasonVerificationFailed means that the last drill of the PVC failed: the latest restore of any

@@ -25,8 +25,27 @@ type Limits struct {
 	volumes  map[string]*volume
 	waitsFor map[Request]string
 	created  map[string]lastCreate
+	// left are the volumes of the last snapshots that no longer count, and leaves is how many there were.
+	left   [256]string
+	leaves int
 	// wake are the keys to wake after the present call.
 	wake []Wake
+}
+
+// Mark returns a mark for LeftSince.
+func (l *Limits) Mark() int { return l.leaves }
+
+// LeftSince returns whether a snapshot of some volumes may have ceased to count since a mark.
+func (l *Limits) LeftSince(mark int, volumes []string) bool {
+	if l.leaves-mark > len(l.left) {
+		return true
+	}
+	for ; mark < l.leaves; mark++ {
+		if slices.Contains(volumes, l.left[mark%len(l.left)]) {
+			return true
+		}
+	}
+	return false
 }
 
 // New returns Limits.
@@ -322,6 +341,8 @@ func (l *Limits) free(now time.Time, f *flight) {
 	if f != nil {
 		l.drop(f)
 		for _, volume := range f.volumes {
+			l.left[l.leaves%len(l.left)] = volume
+			l.leaves++
 			l.volumeChanged(now, volume)
 			l.forgetVolume(volume)
 		}

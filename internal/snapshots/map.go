@@ -37,8 +37,9 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	from := p.origin(seen.Related)
 	slots := p.slots(&of, from, seen.Now)
 	class, refused, skipReason := p.classFor(claim, seen)
-	limit := p.limitedBy(claim, class, seen)
+	limit, guessed := p.limitedBy(claim, class, seen)
 	storage := volumeOf(claim, Classes{All: seen.Related}.capacityOf(limit), seen)
+	storage.guessed = guessed
 	series := retention.Series{
 		Claim:         retention.Selected,
 		ClaimDeleting: claim.DeletionTimestamp != nil,
@@ -69,7 +70,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	status.NextSlot, status.noneReady = slots.Next, retention.NewestReady(series.Snapshots, seen.Now) < 0
 	status.due = !decided.Take.Create() && isDue(slots, series.Snapshots, seen.Now)
 	if len(d.Ensure) > 0 {
-		status.pending = &pendingSlot{slot: slots.Current, driver: driver(d.Ensure[0].Limit)}
+		status.pending = &pendingSlot{slot: slots.Current, driver: limit, guessed: guessed}
 	} else if status.LastSnapshot.Before(slots.Dropped) {
 		status.pending = &pendingSlot{slot: slots.Dropped, late: true}
 	}
@@ -118,9 +119,10 @@ func desired(of *subject, o client.Object, limit driver, series []retention.Snap
 	return mapcontroller.Desired{Object: o, Limit: string(limit), Since: since}
 }
 
-// limitedBy returns the driver whose limits the snapshots of a PVC count towards.
-func (p *program) limitedBy(claim *corev1.PersistentVolumeClaim, class *string, seen mapcontroller.Observation) driver {
-	return Classes{Known: p.classesKnown, All: seen.Related}.limitedBy(claim, &p.schedule.Spec.SnapshotTemplate.Spec, class)
+// limitedBy returns the driver whose limits the snapshots of a PVC count towards, and whether it is a guess.
+func (p *program) limitedBy(claim *corev1.PersistentVolumeClaim, class *string, seen mapcontroller.Observation) (limit driver, guessed bool) {
+	classes := Classes{Known: p.classesKnown, All: seen.Related}
+	return classes.guess(classes.limitedBy(claim, &p.schedule.Spec.SnapshotTemplate.Spec, class), classTaken(seen.Outputs))
 }
 
 // addCapacity adds what the storage cannot take.

@@ -102,7 +102,12 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	after.due = after.due || after.waits() && len(outcome.Created) == 0
 	after.judgeOverdue(before, outcome)
 	after.judgePending(before, outcome)
-	after.addShortage(r.inFlight, limits.Request{Parent: client.ObjectKeyFromObject(s), MapKey: mapKey})
+	if after.waits() && after.group != nil {
+		req := limits.Request{Parent: client.ObjectKeyFromObject(s), MapKey: mapKey}
+		if p := r.inFlight.shortage(req, after.pending.driver); p.Reason != "" {
+			after.addIfNew(p)
+		}
+	}
 	after.carryWords(before, s.Spec.Suspend)
 	after.Paused, after.reported = paused, true
 	r.warnOfNew(s, mapKey, before, after)
@@ -185,7 +190,7 @@ func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcom
 	wasOverdue := slices.ContainsFunc(before.Problems, isOverdue)
 	created := len(outcome.Created) > 0
 	if outcome.Queued != "" && k.unlessCreated != "" {
-		k.unlessCreated = overdueMessage + ": " + waitedMessage(k.pending.driver, limits.Reason(outcome.Queued))
+		k.unlessCreated = overdueMessage + ": " + waitedMessage(k.pending.driver, limits.Reason(outcome.Queued)) + guessText(k.pending.guessed)
 	}
 	if k.unlessCreated != "" && !failed && (!created || wasOverdue || before.unlessCreated != "") {
 		k.add(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: k.unlessCreated})

@@ -27,7 +27,7 @@ func (k *keyStatus) judgePending(before *keyStatus, outcome mapcontroller.Outcom
 	if p.late {
 		k.pending = nil
 		if before.pending != nil && before.pending.slot.Equal(p.slot) {
-			message := droppedMessage + waitedMessage(before.pending.driver, before.pending.why)
+			message := droppedMessage + waitedMessage(before.pending.driver, before.pending.why) + guessText(before.pending.guessed)
 			k.addIfNew(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: message})
 		}
 	}
@@ -69,26 +69,6 @@ func waitedMessage(d driver, why limits.Reason) string {
 		return fmt.Sprintf("the last snapshot is too recent, see annotation min-spacing of the VolumeSnapshotClasses of %s", of)
 	}
 	return fmt.Sprintf("too many snapshots of %s are not cut yet, see --max-in-flight-per-driver", of)
-}
-
-// addShortage adds that a group found no room while its driver was reserved for it.
-func (k *keyStatus) addShortage(f *inFlight, req limits.Request) {
-	if !k.waits() || k.group == nil {
-		return
-	}
-	f.mu.Lock()
-	s, ok := f.limits.Shortage(req)
-	f.mu.Unlock()
-	if !ok {
-		return
-	}
-	limit := "max-in-flight"
-	if s.Reason == limits.Pending {
-		limit = "max-pending"
-	}
-	k.addIfNew(Problem{Reason: v1alpha1.ReasonGroupWaits, Harmless: true, Message: fmt.Sprintf(
-		"the group needs %d places, and found no room while driver %s was reserved for this namespace: of the %d of %s, this namespace has %d, and others have %d",
-		s.Needs, k.pending.driver, s.Size, limit, s.Own, s.Others)})
 }
 
 // waitingText counts the PVCs that wait.

@@ -52,7 +52,7 @@ func (j *AtWrite) create(st *State, a Attempt) {
 	}
 	j.judgeLimits(st, v, of, a)
 	for _, c := range []struct{ clause, why string }{
-		{"S4", j.takenTwice(st, of)}, {"Slot", j.noSlot(st, of)}, {"Slot", j.blocked(st, of, a)},
+		{"S4", j.takenTwice(st, of)}, {"Slot", j.noSlot(st, of)}, {"Slot", j.blocked(st, of, a)}, {"MAP-3", st.unnamedVolume(v, of)},
 	} {
 		if c.why != "" {
 			j.fail(c.clause, "VolumeSnapshot %s was created %s", a.Name, c.why)
