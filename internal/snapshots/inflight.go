@@ -273,7 +273,9 @@ func (f *inFlight) made(parent types.NamespacedName, o client.Object, series []c
 
 // madeGroup says of which PVCs and which driver a group snapshot is: an uncut one as far as they exist. With what it has
 // cut, the storage goes on, whatever becomes of them.
-func (f *inFlight) madeGroup(owner *v1alpha1.SnapshotSchedule, v *groupv1.VolumeGroupSnapshot, s *limits.Snapshot, series []client.Object) (ok bool) {
+func (f *inFlight) madeGroup(
+	owner *v1alpha1.SnapshotSchedule, v *groupv1.VolumeGroupSnapshot, s *limits.Snapshot, series []client.Object,
+) (ok bool) {
 	key, taken := v.Labels[v1alpha1.LabelMapKey], snapshotOfGroup(v)
 	if !isGroupKey(key) || v.Name != groupName(owner, key, slotOf(v)) || taken.Imported { // of what was imported, nothing is in progress
 		return false

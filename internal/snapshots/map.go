@@ -120,7 +120,9 @@ func desired(of *subject, o client.Object, limit driver, series []retention.Snap
 }
 
 // limitedBy returns the driver whose limits the snapshots of a PVC count towards, and whether it is a guess.
-func (p *program) limitedBy(claim *corev1.PersistentVolumeClaim, class *string, seen mapcontroller.Observation) (limit driver, guessed bool) {
+func (p *program) limitedBy(
+	claim *corev1.PersistentVolumeClaim, class *string, seen mapcontroller.Observation,
+) (limit driver, guessed bool) {
 	classes := Classes{Known: p.classesKnown, All: seen.Related}
 	return classes.guess(classes.limitedBy(claim, &p.schedule.Spec.SnapshotTemplate.Spec, class), classTaken(seen.Outputs))
 }

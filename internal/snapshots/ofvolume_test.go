@@ -254,3 +254,30 @@ func TestASnapshotThatIsTakenWhileTheOthersAreReadCounts(t *testing.T) {
 		t.Errorf("it may be created: %q; %d reads", why, reads)
 	}
 }
+
+// Contract: LIMIT-8.
+func TestGroupWaitsSaysWhatHasThePlaces(t *testing.T) {
+	f := newFlight(0)
+	f.with(func(now time.Time) []limits.Wake {
+		return f.limits.Seen(now, limits.Snapshot{Namespace: "other", Name: "x", Schedule: "s", Limit: testDriver}, limits.Stage{Created: now})
+	})
+	req := limits.Request(keyOf(wholeKey))
+	ask := func() {
+		f.with(func(now time.Time) []limits.Wake {
+			of := limits.Snapshot{Namespace: "shop", Name: "g", Schedule: "backup", Limit: testDriver, Volumes: []string{"a", "b"}}
+			_, wake := f.limits.MayCreate(now, limits.Create{Request: req, Snapshot: of, Since: now, Sizes: limits.Sizes{Pending: 2}})
+			return wake
+		})
+	}
+	if ask(); f.shortage(req, testDriver).Reason != "" {
+		t.Fatal("the problem stands while the driver is reserved for it")
+	}
+	f.clock.SetTime(in(time.Hour))
+	ask()
+	p := f.shortage(req, testDriver)
+	const want = "the group needs 2 places, and found no room while driver csi.example.com was reserved for this namespace: " +
+		"of the 2 of max-pending, this namespace has 0, and others have 1"
+	if p.Reason != v1alpha1.ReasonGroupWaits || p.Message != want || p.fails() {
+		t.Errorf("the problem is %+v", p)
+	}
+}
