@@ -270,7 +270,8 @@ func (c Classes) guess(d driver, taken *string) (of driver, guessed bool) {
 	if d != "" || !c.Known {
 		return d, false
 	}
-	only := map[driver]bool{}
+	var only driver
+	several := false
 	for _, o := range c.All {
 		of, isClass := driverOfClass(o)
 		if !isClass {
@@ -279,12 +280,11 @@ func (c Classes) guess(d driver, taken *string) (of driver, guessed bool) {
 		if taken != nil && o.GetName() == *taken {
 			return of, true
 		}
-		only[of] = true
+		several = several || only != "" && of != only
+		only = of
 	}
-	if len(only) == 1 {
-		for of := range only {
-			return of, true
-		}
+	if !several {
+		return only, true
 	}
 	return "", true
 }
