@@ -96,11 +96,15 @@ func (e *series) mayBeDue() bool {
 
 // latestSlot returns the latest slot of the interval or the cron line after one time, and up to another; zero if there is none.
 func (e *series) latestSlot(after, by time.Time) time.Time {
-	offset := e.offset(e.mapKey)
-	if e.interval > 0 && !e.carried().IsZero() { // its slot has the offset
-		offset = 0
+	return e.Spec.latestSlot(e.first(), e.delay(), after, by)
+}
+
+// delay returns the offset of the slots. That of the snapshot that was carried over has it already.
+func (e *series) delay() time.Duration {
+	if e.interval > 0 && !e.carried().IsZero() {
+		return 0
 	}
-	return e.Spec.latestSlot(e.first(), offset, after, by)
+	return e.offset(e.mapKey)
 }
 
 // latestSlot returns that of a PVC with an anchor. It is exact unless the zone's clock changes shortly before.
