@@ -286,6 +286,11 @@ const (
 	// ReasonGroupTooLarge means that a group has more than 100 PVCs. No snapshot of it is taken.
 	ReasonGroupTooLarge = "GroupTooLarge"
 
+	// ReasonGroupWaits means that a group found no room within the limits of its driver although the
+	// driver was reserved for its namespace. The message says how many places it needs, and what has
+	// them. It leaves Ready as it is: once a slot is overdue, that is a problem of its own.
+	ReasonGroupWaits = "GroupWaits"
+
 	// ReasonNoGroupSnapshotClass means that no VolumeGroupSnapshotClass belongs to the driver of a
 	// group, or that the one which the schedule names does not exist or belongs to another
 	// driver. No snapshot of the group is taken.
@@ -312,7 +317,7 @@ const (
 
 	// ReasonVolumeLimit means that the PVC has as many snapshots as a VolumeSnapshotClass of its
 	// driver allows (annotation max-per-volume), so that the next one finds no place, or that the
-	// spec keeps as many or more. Only the former makes Ready False.
+	// spec keeps as many or more, with those that have a hold. Only the former makes Ready False.
 	ReasonVolumeLimit = "VolumeLimit"
 
 	// ReasonVerificationFailed means that the last drill of the PVC failed: the latest restore of any

@@ -39,6 +39,10 @@ const (
 	// RFC 3339 and UTC. The controller sets it.
 	AnnotationScheduledAt = Prefix + "scheduled-at"
 
+	// AnnotationVolume is the volume of which a VolumeSnapshot was taken: spec.volumeName of its PVC. Of a
+	// VolumeGroupSnapshot, it is JSON: the volumes by the names of the PVCs. The controller sets it.
+	AnnotationVolume = Prefix + "volume"
+
 	// AnnotationClaims is the record of a VolumeGroupSnapshot: the names of the PVCs that were to be
 	// snapshotted, and their UIDs, as JSON. The controller sets it.
 	AnnotationClaims = Prefix + "claims"

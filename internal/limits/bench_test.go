@@ -6,6 +6,7 @@ package limits
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 // BenchmarkSnapshot is what one snapshot costs: its key asks, and it is shown uncut, and
@@ -40,7 +41,7 @@ func BenchmarkSnapshot(b *testing.B) {
 					first := flying[0]
 					flying = flying[1:]
 					cut := s(first)
-					g.Seen(start, cut, uncutSince(start, cut))
+					g.Seen(start, cut, uncutSince(start))
 					wake := g.Remove(start, cut.Namespace, cut.Name)
 					next := first
 					if len(wake) > 0 && wake[0].After == 0 {
@@ -49,6 +50,39 @@ func BenchmarkSnapshot(b *testing.B) {
 					}
 					mayCreate(next, s(next))
 					flying = append(flying, next)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkManyGroupsWait is what a call costs while groups wait that find no room, of one namespace or of as many as there are groups.
+func BenchmarkManyGroupsWait(b *testing.B) {
+	for _, waiting := range []int{0, 100, 10_000} {
+		for _, namespaces := range []int{1, max(1, waiting)} {
+			b.Run(fmt.Sprintf("%d groups of %d namespaces wait", waiting, namespaces), func(b *testing.B) {
+				g := newTester(10)
+				for i := range 10 {
+					g.ask(fmt.Sprintf("slow/s/%d", i))
+				}
+				of := func(i int) (Request, Snapshot) {
+					name := fmt.Sprintf("evil-%d/s-%d/g", i%namespaces, i)
+					s := snapshotOf(name)
+					s.Volumes = []string{name + "/0", name + "/1"}
+					return key(name), s
+				}
+				for i := range waiting {
+					req, s := of(i)
+					g.create(req, s, start)
+				}
+				for i := 0; b.Loop(); i++ {
+					g.now = g.now.Add(time.Second)
+					g.ask(fmt.Sprintf("victim/s/%d", i%100))
+					if waiting > 0 {
+						req, s := of(i % waiting)
+						g.create(req, s, start)
+					}
+					g.woken = nil
 				}
 			})
 		}

@@ -38,6 +38,18 @@ func (f *flight) same(lim *limit, s *Snapshot, ends [bounds]time.Time, cached bo
 	return f != nil && f.limit == lim && f.schedule == s.Schedule && f.ends == ends && f.cached == cached && slices.Equal(f.volumes, s.Volumes)
 }
 
+// ends returns until when a snapshot counts towards each bound at a stage; zero: it does not.
+func (s Snapshot) ends(now time.Time, at Stage) (ends [bounds]time.Time) {
+	ends[pending] = s.pendingUntil(now, at)
+	if at.Uncut && at.Deleted.IsZero() {
+		ends[inFlight] = at.Created.Add(s.inFlightFor())
+		if latest := now.Add(s.inFlightFor()); ends[inFlight].After(latest) { // its creation is in the future
+			ends[inFlight] = latest
+		}
+	}
+	return ends
+}
+
 // end is until when it counts towards any bound.
 func (f *flight) end() time.Time {
 	if f.ends[pending].After(f.ends[inFlight]) {
@@ -126,24 +138,26 @@ func (b *bound) half() int { return (b.size + 1) / 2 }
 // taken returns how much of the bound is taken while keys of some namespaces wait. What a
 // namespace has beyond half does not count while a key of another namespace waits, unless the
 // bound is strict.
-func (b *bound) taken(waiting []string) int {
-	switch {
-	case b.strict:
-	case len(waiting) == 1:
-		own := b.perNamespace[waiting[0]]
-		return b.capped - min(own, b.half()) + own
-	case len(waiting) > 1:
-		return b.capped
+func (b *bound) taken(waiting map[string]int) int {
+	if b.strict || len(waiting) == 0 {
+		return b.sum
 	}
-	return b.sum
+	taken := b.capped
+	if len(waiting) == 1 {
+		for namespace := range waiting {
+			own := b.perNamespace[namespace]
+			taken += own - min(own, b.half())
+		}
+	}
+	return taken
 }
 
 // full returns whether there may be no more flights, while keys of some namespaces wait.
-func (b *bound) full(waiting []string) bool { return b.size > 0 && b.taken(waiting) >= b.size }
+func (b *bound) full(waiting map[string]int) bool { return b.size > 0 && b.taken(waiting) >= b.size }
 
 // fits returns whether there may be one more flight of a weight. One that is heavier than the
 // bound has to be alone.
-func (b *bound) fits(weight int, waiting []string) bool {
+func (b *bound) fits(weight int, waiting map[string]int) bool {
 	return b.size == 0 || b.taken(waiting)+weight <= b.size || weight > b.size && b.sum == 0
 }
 

@@ -10,6 +10,8 @@
 //	limits.go  all limits, and what may happen to snapshots
 //	limit.go   what counts towards the limits of one driver, and who waits
 //	bound.go   what counts towards one limit, and when that ends
+//	reserve.go for which namespace's group a driver is reserved
 //	volume.go  what the volume of a PVC takes, and who waits for it
 //	queue.go   the keys that wait for a driver, and which is next
+//	ring.go    members in the order in which they are next
 package limits

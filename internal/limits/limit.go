@@ -3,10 +3,7 @@
 
 package limits
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // longest is how long an uncut snapshot is in flight at most. A driver that is down for
 // longer does not hold up its snapshots for ever.
@@ -16,14 +13,19 @@ const longest = time.Hour
 // not evade the limit.
 const shortest = time.Minute
 
+// longestUpload is how long one that is cut is pending at most.
+const longestUpload = 24 * time.Hour
+
 // limit is what counts towards the limits of one driver, and the keys that wait.
 type limit struct {
 	name   string
 	bounds [bounds]bound
 	queue  queue
-	// reserved is the key that is next and finds too little room: until a time, no other goes on.
-	reserved      Request
-	reservedUntil time.Time
+	// reserved is the present reservation; nil: there is none. spans are the earlier ones of each namespace that still
+	// count, and quietSince is when the last one became quiet.
+	reserved   *reservation
+	spans      map[string][]span
+	quietSince time.Time
 	// timer is the key that is woken when a flight ends by time alone, and when.
 	timer   Request
 	timerAt time.Time
@@ -42,7 +44,7 @@ func keyID(req Request) id {
 }
 
 func newLimit(name string) *limit {
-	return &limit{name: name, bounds: [...]bound{newBound(inFlight), newBound(pending)}, queue: newQueue()}
+	return &limit{name: name, bounds: [...]bound{newBound(inFlight), newBound(pending)}, queue: newQueue(), spans: map[string][]span{}}
 }
 
 func (lim *limit) resize(s Sizes) {
@@ -63,17 +65,23 @@ func (lim *limit) remove(f *flight) {
 	}
 }
 
-// idle returns whether nothing counts or waits.
-func (lim *limit) idle() bool {
-	return lim.bounds[inFlight].Len() == 0 && lim.bounds[pending].Len() == 0 && len(lim.queue.waiting) == 0
+// idle returns whether nothing counts or waits, and no reservation is remembered.
+func (lim *limit) idle(now time.Time) bool {
+	if lim.bounds[inFlight].Len() > 0 || lim.bounds[pending].Len() > 0 || len(lim.queue.waiting) > 0 {
+		return false
+	}
+	for namespace := range lim.spans {
+		lim.forgetSpans(now, namespace)
+	}
+	return len(lim.spans) == 0
 }
 
 // full returns the reason why no key may go on; empty if one may.
 func (lim *limit) full() Reason {
-	switch waiting := lim.queue.namespaces.order; {
-	case lim.bounds[pending].full(waiting):
+	switch {
+	case lim.bounds[pending].full(lim.queue.keys):
 		return Pending
-	case lim.bounds[inFlight].full(waiting):
+	case lim.bounds[inFlight].full(lim.queue.keys):
 		return InFlight
 	}
 	return ""
@@ -81,74 +89,94 @@ func (lim *limit) full() Reason {
 
 // fits returns whether there is room for a flight of a weight.
 func (lim *limit) fits(weight int) bool {
-	waiting := lim.queue.namespaces.order
-	return lim.bounds[inFlight].fits(weight, waiting) && lim.bounds[pending].fits(weight, waiting)
+	return lim.bounds[inFlight].fits(weight, lim.queue.keys) && lim.bounds[pending].fits(weight, lim.queue.keys)
 }
 
-// next returns the key that is next and finds room, which no longer waits; not ok if there is
-// none. While one that is next finds too little, those after it wait, too: a group of PVCs would
-// otherwise never find any.
-func (lim *limit) next(now time.Time) (w *waiter, ok bool) {
-	for range len(lim.queue.waiting) {
-		w, ok = lim.queue.peek(lim.mayHaveMore)
-		if !ok {
-			return nil, false
+// mayGo returns whether a key finds room. While others wait, its namespace gets none beyond half.
+func (lim *limit) mayGo(w *waiter) bool {
+	return lim.fits(w.weight) && lim.shared(w.namespace(), w.weight)
+}
+
+func (lim *limit) shared(namespace string, weight int) bool {
+	return !lim.queue.othersWait(namespace) ||
+		lim.bounds[inFlight].shared(namespace, weight) && lim.bounds[pending].shared(namespace, weight)
+}
+
+// next returns the key that is next and finds room, which no longer waits; nil if there is none.
+// For a group that is next and finds too little, the driver is reserved.
+func (lim *limit) next(now time.Time) *waiter {
+	for lim.full() == "" {
+		w, group := lim.nextSingle(now), lim.nextGroup(now)
+		if group != nil && (w == nil || lim.reserved != nil || lim.before(group, w)) {
+			w = group
 		}
-		if lim.queue.waitsBehind(w) {
-			lim.queue.postpone(w, now, w.behind)
+		switch {
+		case w == nil:
+			return nil
+		case lim.mayGo(w):
+			lim.endReservation(now, w.req)
+			lim.queue.take(w)
+			return w
+		}
+		lim.reserve(now, w)
+	}
+	return nil
+}
+
+// before returns whether one key comes before another one: of max-pending, a namespace that has no place comes before those that have some.
+func (lim *limit) before(a, b *waiter) bool {
+	if has, other := lim.hasSome(a.namespace()), lim.hasSome(b.namespace()); has != other {
+		return other
+	}
+	return lim.queue.before(a, b)
+}
+
+func (lim *limit) hasSome(namespace string) bool {
+	b := &lim.bounds[pending]
+	return b.size > 0 && b.perNamespace[namespace] > 0
+}
+
+// nextSingle returns the next key of a single PVC that finds room; nil if there is none.
+func (lim *limit) nextSingle(now time.Time) (found *waiter) {
+	for e := lim.queue.namespaces[kindSingle].first(); e != nil; e = e.Next() {
+		namespace := memberOf[schedules](e)
+		if !lim.shared(namespace.name, 1) || !lim.leavesRoom(now, namespace.name) {
 			continue
 		}
-		if lim.fits(w.weight) {
-			lim.reserved = Request{}
-			lim.queue.take(w)
-			return w, true
+		if !lim.hasSome(namespace.name) {
+			return namespace.of.next()
 		}
-		if lim.reserved != w.req {
-			lim.reserved, lim.reservedUntil = w.req, now.Add(longest)
-		}
-		return nil, false
-	}
-	return nil, false
-}
-
-// expire makes a key that has kept room for as long as a snapshot may wait behind the others,
-// whether or not it is its turn now.
-func (lim *limit) expire(now time.Time) {
-	lim.passOver(now)
-	if now.Before(lim.reservedUntil) {
-		return
-	}
-	if w := lim.queue.waiting[lim.reserved]; w != nil {
-		lim.queue.postpone(w, now, lim.queue.arrivals)
-	}
-	lim.reserved = Request{}
-}
-
-// passOver makes a group wait behind the others that has held up its namespace for as long: while an
-// upload of the namespace lasts, and others wait, it may have less than the group weighs.
-func (lim *limit) passOver(now time.Time) {
-	var late []*waiter
-	for w := range lim.queue.groups {
-		switch namespace := w.req.Parent.Namespace; {
-		case lim.queue.firstOf(namespace) != w || lim.mayHaveMore(namespace, w.weight) || lim.queue.alone(namespace):
-			w.passedOver = time.Time{}
-		case w.passedOver.IsZero():
-			w.passedOver = now
-		case !now.Before(w.passedOver.Add(longest)):
-			late = append(late, w)
+		if found == nil {
+			found = namespace.of.next()
 		}
 	}
-	slices.SortFunc(late, func(a, b *waiter) int { return a.arrival - b.arrival })
-	for _, w := range late {
-		lim.queue.postpone(w, now, lim.queue.arrivals)
-	}
+	return found
 }
 
-// mayHaveMore returns whether a namespace may have a flight of a weight: while others wait, it
-// gets none beyond half.
-func (lim *limit) mayHaveMore(namespace string, weight int) bool {
-	return len(lim.queue.namespaces.order) == 1 ||
-		lim.bounds[inFlight].shared(namespace, weight) && lim.bounds[pending].shared(namespace, weight)
+// mostTried is how many groups of a namespace are tried in one call. The next call tries others.
+const mostTried = 8
+
+// nextGroup returns the group that is next, if it finds room or may reserve the driver; nil if there is none.
+// While the driver is reserved, that is the one for which it is.
+func (lim *limit) nextGroup(now time.Time) *waiter {
+	if r := lim.reserved; r != nil {
+		if w := lim.queue.waiting[r.key]; lim.mayGo(w) {
+			return w
+		}
+		return nil
+	}
+	for e := lim.queue.namespaces[kindGroup].first(); e != nil; e = e.Next() {
+		namespace := memberOf[schedules](e)
+		reserves := lim.mayReserve(now, namespace.name) > 0
+		first := namespace.of.next()
+		for w, tried := first, 0; tried < mostTried && (w != first || tried == 0); w, tried = namespace.of.next(), tried+1 {
+			if reserves || lim.mayGo(w) {
+				return w
+			}
+			lim.queue.postpone(w, now)
+		}
+	}
+	return nil
 }
 
 // reason returns why a key of a namespace waits.
@@ -156,8 +184,8 @@ func (lim *limit) reason(req Request) Reason {
 	if full := lim.full(); full != "" {
 		return full
 	}
-	weight, waiting := lim.queue.waiting[req].weight, lim.queue.namespaces.order
-	if b := &lim.bounds[pending]; !b.shared(req.Parent.Namespace, weight) || !b.fits(weight, waiting) {
+	weight := lim.queue.waiting[req].weight
+	if b := &lim.bounds[pending]; !b.shared(req.Parent.Namespace, weight) || !b.fits(weight, lim.queue.keys) {
 		return Pending
 	}
 	return InFlight
@@ -171,13 +199,8 @@ func (lim *limit) ends() (first time.Time, ok bool) {
 			first = b.flights[0].ends[i]
 		}
 	}
-	if lim.queue.waiting[lim.reserved] != nil && lim.reservedUntil.Before(first) {
-		first = lim.reservedUntil
-	}
-	for w := range lim.queue.groups {
-		if since := w.passedOver; !since.IsZero() && since.Add(longest).Before(first) {
-			first = since.Add(longest)
-		}
+	if lim.reserved != nil && lim.reserved.until.Before(first) {
+		first = lim.reserved.until
 	}
 	return first, first.Before(never)
 }

@@ -4,6 +4,7 @@
 package limits
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -24,8 +25,27 @@ type Limits struct {
 	volumes  map[string]*volume
 	waitsFor map[Request]string
 	created  map[string]lastCreate
+	// left are the volumes of the last snapshots that no longer count, and leaves is how many there were.
+	left   [256]string
+	leaves int
 	// wake are the keys to wake after the present call.
 	wake []Wake
+}
+
+// Mark returns a mark for LeftSince.
+func (l *Limits) Mark() int { return l.leaves }
+
+// LeftSince returns whether a snapshot of some volumes may have ceased to count since a mark.
+func (l *Limits) LeftSince(mark int, volumes []string) bool {
+	if l.leaves-mark > len(l.left) {
+		return true
+	}
+	for ; mark < l.leaves; mark++ {
+		if slices.Contains(volumes, l.left[mark%len(l.left)]) {
+			return true
+		}
+	}
+	return false
 }
 
 // New returns Limits.
@@ -47,6 +67,7 @@ func (l *Limits) MayCreate(now time.Time, c Create) (Reason, []Wake) {
 	}
 	l.leaveOthers(now, req, lim)
 	l.expire(now, lim)
+	l.wake = slices.DeleteFunc(l.wake, func(w Wake) bool { return w.Request == req }) // its reservation may have ended
 	existing := l.flights[s.id()]
 	if existing == nil {
 		if why, of, until := l.refuses(now, &c); why != "" {
@@ -75,10 +96,10 @@ func (l *Limits) asks(now time.Time, lim *limit, c *Create, existing *flight) Re
 		return lim.reason(c.Request)
 	}
 	l.free(now, woken)
-	l.dequeue(c.Request)
+	l.dequeue(now, c.Request)
 	if existing == nil || !existing.cached {
 		s := &c.Snapshot
-		l.put(now, lim, s, [bounds]time.Time{now.Add(s.lifetime()), now.Add(s.ReadyDeadline)}, false)
+		l.put(now, lim, s, s.ends(now, Stage{Created: now, Uncut: true}), false)
 	}
 	l.spaced(now, c)
 	return ""
@@ -97,7 +118,7 @@ func (l *Limits) giveUp(now time.Time, req Request) { l.leaveOthers(now, req, ni
 // leaveOthers makes a key give up what it waits for or was woken for, but of one limit.
 func (l *Limits) leaveOthers(now time.Time, req Request, except *limit) {
 	if lim := l.waits[req]; lim != nil && lim != except {
-		l.dequeue(req)
+		l.dequeue(now, req)
 		l.settle(now, lim)
 	}
 	if f := l.flights[keyID(req)]; f != nil && f.limit != except {
@@ -112,7 +133,7 @@ func (l *Limits) leaveOthers(now time.Time, req Request, except *limit) {
 func (l *Limits) ParentDeleted(now time.Time, parent types.NamespacedName) []Wake {
 	for _, lim := range l.limits {
 		for _, req := range lim.queue.of(parent) {
-			l.dequeue(req)
+			l.dequeue(now, req)
 			l.wake = append(l.wake, Wake{Request: req})
 		}
 		l.settle(now, lim)
@@ -137,22 +158,16 @@ func (l *Limits) Of(parent types.NamespacedName) (names []string) {
 	return names
 }
 
-// Seen says that the cache has a snapshot that is not finished.
+// Seen says that the cache has a snapshot that was never ready.
 func (l *Limits) Seen(now time.Time, s Snapshot, at Stage) []Wake {
+	ends := s.ends(now, at)
+	if !now.Before(ends[inFlight]) && !now.Before(ends[pending]) {
+		return l.Remove(now, s.Namespace, s.Name)
+	}
 	lim := l.limit(s.Limit)
 	if f := l.flights[s.id()]; f != nil && f.limit != lim {
 		l.remove(now, s.id())
 		lim = l.limit(s.Limit)
-	}
-	ends := [bounds]time.Time{pending: at.Fails}
-	if at.Fails.IsZero() {
-		ends[pending] = never
-	}
-	if at.Uncut {
-		ends[inFlight] = at.Created.Add(s.lifetime())
-		if latest := now.Add(s.lifetime()); ends[inFlight].After(latest) { // its creation is in the future
-			ends[inFlight] = latest
-		}
 	}
 	l.put(now, lim, &s, ends, true)
 	l.settle(now, lim)
@@ -186,7 +201,7 @@ func (l *Limits) Failed(now time.Time, namespace, name string) []Wake {
 	if f == nil || f.cached {
 		return nil
 	}
-	f.limit.queue.namespaces.last(namespace)
+	f.limit.queue.last(namespace, "")
 	for _, volume := range f.volumes {
 		if l.created[volume].at.Equal(f.granted) {
 			delete(l.created, volume)
@@ -241,11 +256,8 @@ func (l *Limits) Counts(now time.Time) map[string]Count {
 // them is woken when the next snapshot no longer counts.
 func (l *Limits) settle(now time.Time, lim *limit) {
 	l.expire(now, lim)
-	for lim.full() == "" {
-		next, ok := lim.next(now)
-		if !ok {
-			break
-		}
+	before := lim.reserved
+	for next := lim.next(now); next != nil; next = lim.next(now) {
 		delete(l.waits, next.req)
 		l.add(lim, &flight{id: keyID(next.req), weight: next.weight, ends: [...]time.Time{now.Add(longest), now.Add(longest)}})
 		l.wake = append(l.wake, Wake{Request: next.req})
@@ -254,8 +266,11 @@ func (l *Limits) settle(now time.Time, lim *limit) {
 		lim.timer, lim.timerAt = lim.queue.first(), ends
 		l.wake = append(l.wake, Wake{Request: lim.timer, After: ends.Sub(now)})
 	}
-	if lim.idle() {
+	if lim.idle(now) {
 		delete(l.limits, lim.name)
+	}
+	if lim.reserved != before && lim.reserved != nil { // which is rare: forget those that nobody uses any more
+		maps.DeleteFunc(l.limits, func(_ string, other *limit) bool { return other != lim && other.idle(now) })
 	}
 }
 
@@ -268,7 +283,9 @@ func (l *Limits) take() []Wake {
 
 // expire ends what counts for no longer.
 func (l *Limits) expire(now time.Time, lim *limit) {
-	lim.expire(now)
+	if w := lim.expire(now); w != nil {
+		l.wake = append(l.wake, Wake{Request: w.req}) // to say so
+	}
 	for i := range lim.bounds {
 		b := &lim.bounds[i]
 		for f := b.ended(now); f != nil; f = b.ended(now) {
@@ -324,6 +341,8 @@ func (l *Limits) free(now time.Time, f *flight) {
 	if f != nil {
 		l.drop(f)
 		for _, volume := range f.volumes {
+			l.left[l.leaves%len(l.left)] = volume
+			l.leaves++
 			l.volumeChanged(now, volume)
 			l.forgetVolume(volume)
 		}
@@ -343,18 +362,16 @@ func (l *Limits) drop(f *flight) {
 func (l *Limits) push(lim *limit, c *Create) {
 	if l.waits[c.Request] == nil {
 		l.waits[c.Request] = lim
-		lim.queue.push(c.Request, c.Since, c.Snapshot.weight())
+		lim.queue.push(&waiter{req: c.Request, since: c.Since, weight: c.Snapshot.weight()})
 	}
 	lim.queue.weigh(lim.queue.waiting[c.Request], c.Snapshot.weight()) // a group may have changed
 }
 
 // dequeue makes a key leave the queue in which it waits, if it does.
-func (l *Limits) dequeue(req Request) {
+func (l *Limits) dequeue(now time.Time, req Request) {
 	if lim := l.waits[req]; lim != nil {
 		delete(l.waits, req)
+		lim.endReservation(now, req)
 		lim.queue.leave(req)
-		if lim.reserved == req {
-			lim.reserved = Request{}
-		}
 	}
 }

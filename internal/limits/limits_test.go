@@ -75,12 +75,12 @@ func (g *tester) show(name string, age time.Duration) {
 
 // see shows an uncut snapshot of an age.
 func (g *tester) see(s Snapshot, age time.Duration) {
-	g.note(g.Seen(g.now, s, uncutSince(g.now.Add(-age), s)))
+	g.note(g.Seen(g.now, s, uncutSince(g.now.Add(-age))))
 }
 
 // uncutSince is the stage of an uncut snapshot.
-func uncutSince(created time.Time, s Snapshot) Stage {
-	return Stage{Created: created, Uncut: true, Fails: created.Add(s.ReadyDeadline)}
+func uncutSince(created time.Time) Stage {
+	return Stage{Created: created, Uncut: true}
 }
 
 func (g *tester) count() (inFlight, waiting int) {

@@ -105,7 +105,7 @@ func (s *storm) timeOut(name string) {
 func (s *storm) counted() map[string]int {
 	n := map[string]int{}
 	for name, at := range s.created {
-		if s.now.Before(at.Add(snapshotOf(name).lifetime())) {
+		if s.now.Before(at.Add(snapshotOf(name).inFlightFor())) {
 			n[key(name).Parent.Namespace]++
 		}
 	}

@@ -5,21 +5,31 @@ package limits
 
 import (
 	"container/heap"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// queue holds the keys that wait. It goes round the namespaces, in each of them round the
+// The kinds of keys: those that weigh 1 find room wherever there is any, and groups may find too little.
+const (
+	kindSingle = iota
+	kindGroup
+	kindCount
+)
+
+// queue holds the keys that wait. Of each kind, it goes round the namespaces, in each of them round the
 // schedules, and of a schedule the key that has waited longest for a snapshot is next.
 type queue struct {
-	waiting    map[Request]*waiter
-	namespaces ring[*ring[*waiters]]
-	arrivals   int
-	// groups are the keys that weigh more than one.
-	groups map[*waiter]bool
+	waiting map[Request]*waiter
+	// namespaces are those of which keys of each kind wait, and keys is how many of each namespace do.
+	namespaces [kindCount]ring[schedules]
+	keys       map[string]int
+	// arrivals and turns count.
+	arrivals, turns int
 }
+
+// schedules are those of a namespace of which keys wait.
+type schedules struct{ ring[*waiters] }
 
 // waiter is a key that waits, since its last snapshot, for room of a weight. Of equal ones the
 // first to arrive is first.
@@ -28,165 +38,138 @@ type waiter struct {
 	since   time.Time
 	weight  int
 	arrival int
-	// behind is the arrival of the last key that goes before it; zero if it was never postponed.
-	behind int
-	// passedOver is since when its namespace may not have as much as it weighs, which holds up the others
-	// of its namespace; zero: it may, or another is next.
-	passedOver time.Time
+	// noRoom is set if it is a group that found no room while the driver was reserved for it.
+	noRoom bool
 	// index in its heap.
 	index int
 }
 
+func (w *waiter) namespace() string { return w.req.Parent.Namespace }
+
+func (w *waiter) kind() int { return kindOf(w.weight) }
+
+func kindOf(weight int) int {
+	if weight > 1 {
+		return kindGroup
+	}
+	return kindSingle
+}
+
 func newQueue() queue {
-	return queue{waiting: map[Request]*waiter{}, namespaces: newRing[*ring[*waiters]](), groups: map[*waiter]bool{}}
+	return queue{
+		waiting: map[Request]*waiter{}, keys: map[string]int{},
+		namespaces: [kindCount]ring[schedules]{newRing[schedules](), newRing[schedules]()},
+	}
 }
 
 // push adds a key that does not wait.
-func (q *queue) push(req Request, since time.Time, weight int) {
+func (q *queue) push(w *waiter) {
 	q.arrivals++
-	w := &waiter{req: req, since: since, arrival: q.arrivals}
-	q.waiting[req] = w
-	q.weigh(w, weight)
-	schedules := q.namespaces.get(req.Parent.Namespace, func() *ring[*waiters] {
-		r := newRing[*waiters]()
-		return &r
-	})
-	heap.Push(schedules.get(req.Parent.Name, func() *waiters { return &waiters{} }), w)
+	w.arrival = q.arrivals
+	q.waiting[w.req] = w
+	q.keys[w.namespace()]++
+	namespace := q.namespaces[w.kind()].get(w.namespace(), q.turn(), func() schedules { return schedules{newRing[*waiters]()} })
+	heap.Push(namespace.of.get(w.req.Parent.Name, q.turns, func() *waiters { return &waiters{} }).of, w)
 }
 
-// weigh sets the weight of a key.
+func (q *queue) turn() int { q.turns++; return q.turns }
+
+// weigh sets the weight of a key that waits: the group may have changed.
 func (q *queue) weigh(w *waiter, weight int) {
-	w.weight = weight
-	if weight > 1 {
-		q.groups[w] = true
-	} else {
-		delete(q.groups, w)
-		w.passedOver = time.Time{}
+	if kindOf(weight) == w.kind() {
+		w.weight = weight
+		return
 	}
+	q.leave(w.req)
+	w.weight = weight
+	q.push(w)
 }
 
 // leave removes a key that waits.
 func (q *queue) leave(req Request) {
 	w := q.waiting[req]
-	delete(q.groups, w)
 	delete(q.waiting, req)
-	schedules := q.namespaces.members[req.Parent.Namespace]
-	keys := schedules.members[req.Parent.Name]
-	heap.Remove(keys, w.index)
-	if keys.Len() == 0 {
-		schedules.remove(req.Parent.Name)
+	if q.keys[w.namespace()]--; q.keys[w.namespace()] == 0 {
+		delete(q.keys, w.namespace())
 	}
-	if len(schedules.order) == 0 {
-		q.namespaces.remove(req.Parent.Namespace)
+	namespaces := &q.namespaces[w.kind()]
+	of := &namespaces.find(w.namespace()).of
+	keys := of.find(req.Parent.Name).of
+	if heap.Remove(keys, w.index); keys.Len() == 0 {
+		of.remove(req.Parent.Name)
+	}
+	if of.empty() {
+		namespaces.remove(w.namespace())
 	}
 }
 
 // of returns the keys of a parent.
 func (q *queue) of(parent types.NamespacedName) (keys []Request) {
-	if schedules := q.namespaces.members[parent.Namespace]; schedules != nil && schedules.members[parent.Name] != nil {
-		for _, w := range *schedules.members[parent.Name] {
-			keys = append(keys, w.req)
+	for kind := range kindCount {
+		namespace := q.namespaces[kind].find(parent.Namespace)
+		if namespace == nil {
+			continue
+		}
+		if schedule := namespace.of.find(parent.Name); schedule != nil {
+			for _, w := range *schedule.of {
+				keys = append(keys, w.req)
+			}
 		}
 	}
 	return keys
 }
 
-// peek returns the next key, among the namespaces that may have one of its weight; not ok if
-// there is none. A key that was postponed holds up no other schedule of its namespace.
-func (q *queue) peek(may func(namespace string, weight int) bool) (w *waiter, ok bool) {
-	for _, namespace := range q.namespaces.order {
-		schedules := q.namespaces.members[namespace]
-		for range schedules.order {
-			if w = q.firstOf(namespace); may(namespace, w.weight) {
-				return w, true
-			}
-			if !q.waitsBehind(w) {
-				break
-			}
-			schedules.last(w.req.Parent.Name)
-		}
-	}
-	return nil, false
-}
-
-// take removes the next key of its namespace, which is the last from then on.
+// take removes a key. Its namespace, and its schedule, are the last from then on.
 func (q *queue) take(w *waiter) {
-	q.last(w)
+	q.last(w.namespace(), w.req.Parent.Name)
 	q.leave(w.req)
 }
 
-// postpone makes a key wait again, after all that have arrived until then, or until an earlier time.
-func (q *queue) postpone(w *waiter, now time.Time, behind int) {
-	q.last(w)
-	q.leave(w.req)
-	q.push(w.req, now, w.weight)
-	q.waiting[w.req].behind = behind
+// postpone makes a key wait behind the others of its schedule, and its schedule behind the others of the namespace.
+func (q *queue) postpone(w *waiter, now time.Time) {
+	of := &q.namespaces[w.kind()].find(w.namespace()).of
+	of.last(w.req.Parent.Name, q.turn())
+	q.arrivals++
+	w.since, w.arrival = now, q.arrivals
+	heap.Fix(of.find(w.req.Parent.Name).of, w.index)
 }
 
-// waitsBehind returns whether a key that was postponed has others before it.
-func (q *queue) waitsBehind(w *waiter) bool {
-	if w.behind == 0 {
-		return false
-	}
-	for _, other := range q.waiting {
-		if other.arrival <= w.behind {
-			return true
+// last makes a namespace the last of those that wait, and one of its schedules, if there is one of the name.
+func (q *queue) last(namespace, schedule string) {
+	turn := q.turn()
+	for kind := range kindCount {
+		if q.namespaces[kind].last(namespace, turn); schedule != "" && q.namespaces[kind].find(namespace) != nil {
+			q.namespaces[kind].find(namespace).of.last(schedule, turn)
 		}
 	}
-	w.behind = 0 // whatever arrives from now on comes after it
-	return false
 }
 
-// last makes the namespace and the schedule of a key the last.
-func (q *queue) last(w *waiter) {
-	q.namespaces.last(w.req.Parent.Namespace)
-	q.namespaces.members[w.req.Parent.Namespace].last(w.req.Parent.Name)
+// next returns the next key of a kind of a namespace.
+func (s *schedules) next() *waiter { return (*memberOf[*waiters](s.first()).of)[0] }
+
+// before returns whether one of two keys, each the next of its namespace and kind, comes before the other.
+func (q *queue) before(a, b *waiter) bool {
+	m, n := q.namespaces[a.kind()].find(a.namespace()), q.namespaces[b.kind()].find(b.namespace())
+	if m.turn != n.turn {
+		return m.turn < n.turn
+	}
+	return m.of.find(a.req.Parent.Name).turn < n.of.find(b.req.Parent.Name).turn
 }
 
-// firstOf returns the next key of a namespace.
-func (q *queue) firstOf(namespace string) *waiter {
-	schedules := q.namespaces.members[namespace]
-	return (*schedules.members[schedules.order[0]])[0]
-}
-
-// alone returns whether no other key of a namespace waits.
-func (q *queue) alone(namespace string) bool {
-	schedules := q.namespaces.members[namespace]
-	return len(schedules.order) == 1 && schedules.members[schedules.order[0]].Len() == 1
+// othersWait returns whether keys of other namespaces wait.
+func (q *queue) othersWait(namespace string) bool {
+	return len(q.keys) > 1 || len(q.keys) == 1 && q.keys[namespace] == 0
 }
 
 // first returns a key that waits, the same one until it leaves or others come before
 // it.
-func (q *queue) first() Request { return q.firstOf(q.namespaces.order[0]).req }
-
-// ring holds members in the order in which they are next, by name.
-type ring[T any] struct {
-	order   []string
-	members map[string]T
-}
-
-func newRing[T any]() ring[T] { return ring[T]{members: map[string]T{}} }
-
-// get returns a member. A new one is next after all others.
-func (r *ring[T]) get(name string, create func() T) T {
-	member, ok := r.members[name]
-	if !ok {
-		member = create()
-		r.members[name], r.order = member, append(r.order, name)
+func (q *queue) first() Request {
+	for kind := range kindCount {
+		if e := q.namespaces[kind].first(); e != nil {
+			return memberOf[schedules](e).of.next().req
+		}
 	}
-	return member
-}
-
-func (r *ring[T]) remove(name string) {
-	delete(r.members, name)
-	r.order = slices.DeleteFunc(r.order, func(s string) bool { return s == name })
-}
-
-// last makes a member the last.
-func (r *ring[T]) last(name string) {
-	if i := slices.Index(r.order, name); i >= 0 {
-		r.order = append(slices.Delete(r.order, i, i+1), name)
-	}
+	return Request{}
 }
 
 // waiters implements heap.Interface: the key that has waited longest is first.

@@ -36,7 +36,29 @@ func (s Snapshot) id() id { return snapshotID(s.Namespace, s.Name) }
 
 func (s Snapshot) weight() int { return max(1, len(s.Volumes)) }
 
-func (s Snapshot) lifetime() time.Duration { return min(max(s.ReadyDeadline, shortest), longest) }
+// inFlightFor is how long it is in flight while it is uncut.
+func (s Snapshot) inFlightFor() time.Duration { return min(max(s.ReadyDeadline, shortest), longest) }
+
+// pendingUntil returns until when it is pending at a stage. What a tenant can make longer ends, and what he can
+// make shorter does not: whatever readyDeadline says, an uncut one counts for as long as any other.
+func (s Snapshot) pendingUntil(now time.Time, at Stage) time.Time {
+	from, lasts := at.Created, longest
+	switch {
+	case at.Followed:
+		return now
+	case !at.Deleted.IsZero():
+		from = at.Deleted
+	case at.Uncut:
+	case at.Fails:
+		lasts = min(max(s.ReadyDeadline, longest), longestUpload)
+	default:
+		lasts = longestUpload
+	}
+	if from.After(now) { // by a clock that is ahead
+		from = now
+	}
+	return from.Add(lasts)
+}
 
 // Sizes are how many snapshots of a driver may be in flight and pending, by their weights; zero: any number.
 type Sizes struct{ InFlight, Pending int }
@@ -62,13 +84,16 @@ const (
 	Spacing     Reason = "Spacing"
 )
 
-// Stage is how far a snapshot has come that is not finished.
+// Stage is how far a snapshot has come that was never ready.
 type Stage struct {
 	Created time.Time
-	// Uncut is set if it is uncut and is not being deleted.
-	Uncut bool
-	// Fails is when it will have failed; zero: never.
-	Fails time.Time
+	// Deleted is when it was deleted; zero: it is not being deleted.
+	Deleted time.Time
+	Uncut   bool
+	// Fails is set if it is cut and has an error, with which it fails.
+	Fails bool
+	// Followed is set if a newer one of its series is ready: it is pending no more.
+	Followed bool
 }
 
 // Count is what is known of one limit: the weight of what is in flight, and how many keys wait.

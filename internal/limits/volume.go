@@ -65,7 +65,7 @@ func (l *Limits) volumeRefuses(now time.Time, c *Create, volume *Volume) (why Re
 			return VolumeLimit, v.turnUntil
 		}
 		for _, f := range v.flights {
-			if !f.cached && !slices.Contains(volume.Snapshots, f.id.snapshot) {
+			if !slices.Contains(volume.Snapshots, f.id.snapshot) { // the cache has it only since it was read, or not yet
 				count, newest = count+1, now
 				if end := f.end(); until.IsZero() || end.Before(until) {
 					until = end

@@ -73,6 +73,11 @@ func LastReadySlot(snapshots []Snapshot, now time.Time) time.Time {
 	return lastSlot(snapshots, now, (*Snapshot).IsReady)
 }
 
+// LastSlotOlderThan returns the newest slot that a snapshot covers which was created before a time, zero if none does.
+func LastSlotOlderThan(created time.Time, snapshots []Snapshot, now time.Time) time.Time {
+	return lastSlot(snapshots, now, func(s *Snapshot) bool { return s.Created.Before(created) })
+}
+
 func lastSlot(snapshots []Snapshot, now time.Time, counts func(*Snapshot) bool) time.Time {
 	var last time.Time
 	for i := range snapshots {

@@ -57,7 +57,7 @@ func (c Criteria) At(now time.Time) Slots {
 		c.await(&s, now)
 	}
 	switch requested := c.Requested.UTC().Truncate(time.Second); {
-	case c.Requested.IsZero(), requested.Before(c.Timeline.anchor):
+	case c.Requested.IsZero(), requested.Before(c.Timeline.requests):
 		// None, or requested before the schedule applied to this PVC.
 	case requested.After(now):
 		if s.Next.IsZero() || requested.Before(s.Next) {

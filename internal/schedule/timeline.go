@@ -14,13 +14,29 @@ type Timeline struct {
 	rule   Rule
 	anchor time.Time
 	offset time.Duration
+	// requests is the time before which a requested slot is ignored.
+	requests time.Time
 }
 
 // Timeline returns the timeline of a PVC. The anchor is the later of the
 // creationTimestamps of schedule and PVC; the offset is the PVC's Jitter, 0 or
 // more in whole seconds.
 func (r Rule) Timeline(anchor time.Time, offset time.Duration) Timeline {
-	return Timeline{rule: r, anchor: anchor, offset: offset}
+	return Timeline{rule: r, anchor: anchor, offset: offset, requests: anchor}
+}
+
+// Continue returns the timeline of a PVC that has a snapshot of an earlier one, which was taken for a slot:
+// its interval slots are that slot plus n × interval, n >= 0, without the offset, and its cron slots are those
+// later than that slot. A zero slot changes nothing.
+func (t Timeline) Continue(slot time.Time) Timeline {
+	if slot.IsZero() {
+		return t
+	}
+	t.anchor = slot
+	if t.rule.interval > 0 {
+		t.offset = 0
+	}
+	return t
 }
 
 // Since returns the timeline with the slots that it would have had since an earlier time.

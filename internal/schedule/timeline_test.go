@@ -197,3 +197,34 @@ func TestLatestAndNextAreAdjacent(t *testing.T) {
 		}
 	})
 }
+
+// A timeline that goes on from a slot of another one has its slots, whatever its own anchor and offset are.
+//
+// Contract: SLOT-15.
+func TestContinuedTimelineKeepsTheRhythm(tt *testing.T) {
+	rapid.Check(tt, func(t *rapid.T) {
+		seconds := func(name string, most int) time.Duration {
+			return time.Duration(rapid.IntRange(0, most).Draw(t, name)) * time.Second
+		}
+		interval, offset := seconds("interval", 100_000)+time.Second, seconds("offset", 5000)
+		rule := cronRule(tt, "30 2 * * *", "Europe/Oslo")
+		other := offset
+		if rapid.Bool().Draw(t, "interval") {
+			rule, other = every(tt, interval), seconds("other offset", 5000)
+		}
+		anchor := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+		before := rule.Timeline(anchor, offset)
+		slot, _ := before.Next(anchor.Add(seconds("slot", 1_000_000)))
+		after := rule.Timeline(slot.Add(seconds("new", 1_000_000)), other).Continue(slot)
+		now := slot.Add(seconds("now", 3_000_000))
+		wantNext, _ := before.Next(now)
+		if got, _ := after.Next(now); !got.Equal(wantNext) {
+			t.Fatalf("next after %v is %v, want %v", now, got, wantNext)
+		}
+		want, _ := before.Latest(now)
+		got, ok := after.Latest(now)
+		if want.After(slot) && !got.Equal(want) || ok && !got.Equal(want) {
+			t.Fatalf("latest by %v is %v, want %v", now, got, want)
+		}
+	})
+}

@@ -263,7 +263,11 @@ func (s snapshotBuilder) verifyFailed(value string) snapshotBuilder {
 	annotate(s, v1alpha1.AnnotationVerifyFailed, value)
 	return s
 }
-func (s snapshotBuilder) deleting() snapshotBuilder    { markDeleting(s); return s }
+func (s snapshotBuilder) deleting() snapshotBuilder { markDeleting(s); return s }
+func (s snapshotBuilder) deletedSince(at time.Time) snapshotBuilder {
+	s.SetDeletionTimestamp(ptr.To(metav1.NewTime(at)))
+	return s
+}
 func (s snapshotBuilder) unscheduled() snapshotBuilder { s.Annotations = nil; return s }
 
 // series are the snapshots of one PVC.

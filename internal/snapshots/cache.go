@@ -69,3 +69,13 @@ func withoutNamespaces(newInformer newInformer) newInformer {
 
 // newInformer is the type of cache.Options.NewInformer.
 type newInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
+
+// The examples of the kinds that are looked up.
+var (
+	anyGroup      = &groupv1.VolumeGroupSnapshot{}
+	anyGroupClass = &groupv1.VolumeGroupSnapshotClass{}
+	anyClaim      = &corev1.PersistentVolumeClaim{}
+	anySchedule   = &v1alpha1.SnapshotSchedule{}
+	anySnapshot   = &snapshotv1.VolumeSnapshot{}
+	anyClass      = &snapshotv1.VolumeSnapshotClass{}
+)

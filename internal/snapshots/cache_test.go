@@ -229,12 +229,12 @@ func TestStripClaim(t *testing.T) {
 	}
 	full.ResourceVersion = "42"
 	full.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "X", Name: "x", UID: "x", Controller: ptr.To(true)}}
+	full.Spec.VolumeName = "pv"
 	want := toJSON(full)
 	annotate(full, "note", "ours")
 	annotate(full, v1alpha1.AnnotationRequestedAt, "2026-06-15T12:00:00Z") // ignored, as is any other
 	full.Finalizers = []string{"kubernetes.io/pvc-protection"}
 	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
-	full.Spec.VolumeName = "pv"
 	full.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: "Resizing"}}
 	if got := toJSON(strip(t, stripClaim, full)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -12,6 +12,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,13 +33,10 @@ type capacity struct {
 	invalid string
 }
 
-// capacityOf returns the strictest of what the classes of a driver say.
+// capacityOf returns the strictest of what the classes of a driver say; of an unknown one, what all classes say.
 func (c Classes) capacityOf(d driver) (found capacity) {
-	if d == "" {
-		return found
-	}
 	for _, class := range c.All {
-		if of, isClass := driverOfClass(class); !isClass || of != d || len(class.GetAnnotations()) == 0 {
+		if of, isClass := driverOfClass(class); !isClass || d != "" && of != d || len(class.GetAnnotations()) == 0 {
 			continue
 		}
 		stricter(&found.inFlight, found.number(class, v1alpha1.AnnotationMaxInFlight))
@@ -53,6 +51,9 @@ func (c Classes) capacityOf(d driver) (found capacity) {
 			}
 			found.spacing = max(found.spacing, spacing)
 		}
+	}
+	if d == "" {
+		found.invalid = "" // whose class it is, the schedules of its driver say
 	}
 	return found
 }
@@ -121,7 +122,16 @@ type volume struct {
 	// for imported ones, group snapshots included, and terminating those of them that are being deleted.
 	snapshots   []client.Object
 	terminating []string
+	// held is how many of them stay because of a hold that does not end soon.
+	held int
+	// newest is when the last snapshot of the PVC was created, of whichever volume.
+	newest time.Time
+	// guessed is set if the driver is a guess.
+	guessed bool
 }
+
+// soon is within what time a hold ends that does not count: a rollback holds all snapshots of a PVC for a day.
+const soon = 24 * time.Hour
 
 // volumesOf returns the volumes of the PVCs of a group.
 func volumesOf(of *subject, c capacity, seen mapcontroller.Observation) []volume {
@@ -144,7 +154,16 @@ func volumeOf(claim *corev1.PersistentVolumeClaim, c capacity, seen mapcontrolle
 			continue
 		}
 		known.Insert(o.GetName())
+		if created := o.GetCreationTimestamp().Add(time.Second); created.After(v.newest) { // it is truncated to a second
+			v.newest = created
+		}
+		if !isOfVolume(o, claim) {
+			continue
+		}
 		v.snapshots = append(v.snapshots, o)
+		if until, held := HeldUntil(o); held && until.After(seen.Now.Add(soon)) {
+			v.held++
+		}
 		if o.GetDeletionTimestamp() != nil {
 			v.terminating = append(v.terminating, o.GetName())
 		}
@@ -172,12 +191,9 @@ func (v *volume) full() bool {
 
 // limits returns a volume as limits see it.
 func (v *volume) limits(name string) limits.Volume {
-	l := limits.Volume{Name: name, Max: v.capacity.perVolume, Spacing: v.capacity.spacing}
+	l := limits.Volume{Name: name, Max: v.capacity.perVolume, Spacing: v.capacity.spacing, Newest: v.newest}
 	for _, s := range v.snapshots {
 		l.Snapshots = append(l.Snapshots, s.GetName())
-		if created := s.GetCreationTimestamp().Add(time.Second); created.After(l.Newest) { // it is truncated to a second
-			l.Newest = created
-		}
 	}
 	return l
 }
@@ -191,24 +207,110 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 		if len(v.terminating) > 0 {
 			p.Message += ", of which are being deleted: " + report.List(v.terminating, maxTerminating)
 		}
+		p.Message += guessText(v.guessed)
 		return p
 	}
 	if v.capacity.perVolume == 0 {
 		return Problem{}
 	}
 	n, all := spec.kept()
-	if !all && n < v.capacity.perVolume {
+	if !all && n+v.held < v.capacity.perVolume {
 		return Problem{}
 	}
-	keeps := fmt.Sprintf("up to %d snapshots", n)
-	if all {
-		keeps = "every snapshot"
+	keeps := fmt.Sprintf("up to %d snapshots per PVC", n+v.held)
+	switch {
+	case all:
+		keeps = "every snapshot per PVC"
+	case v.held > 0:
+		keeps += fmt.Sprintf(", %d with a hold included,", v.held)
 	}
 	p.Harmless = true
-	p.Message = fmt.Sprintf("keeps %s per PVC and needs a place for the next; class %s allows %d",
-		keeps, v.capacity.perVolumeClass, v.capacity.perVolume)
+	p.Message = fmt.Sprintf("keeps %s and needs a place for the next; class %s allows %d%s",
+		keeps, v.capacity.perVolumeClass, v.capacity.perVolume, guessText(v.guessed))
 	return p
+}
+
+// guessText says that a driver is a guess, and what ends that.
+func guessText(guessed bool) string {
+	if !guessed {
+		return ""
+	}
+	return "; the driver of the PVC is unknown, so which limits hold is a guess: a class that the schedule names ends it"
 }
 
 // maxTerminating is how many bytes the names of snapshots that are being deleted may have.
 const maxTerminating = 400
+
+// stageOf returns how far a snapshot has come that is not ready.
+func stageOf(o client.Object) limits.Stage {
+	s, _ := snapshotFrom(o)
+	at := limits.Stage{Created: s.Created, Uncut: s.Uncut(), Fails: s.HasError}
+	if deleted := o.GetDeletionTimestamp(); deleted != nil {
+		at.Deleted = deleted.Time
+	}
+	return at
+}
+
+// followed returns whether a newer snapshot of a series is ready.
+func followed(o client.Object, series []client.Object, now time.Time) bool {
+	at, _ := snapshotFrom(o)
+	for _, other := range series {
+		if ready, known := snapshotFrom(other); known && Ready(other) &&
+			positionOf(&ready, now).compare(positionOf(&at, now)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// guess returns the driver whose limits hold for a PVC, and whether that is a guess. If it is unknown, it is that of the
+// class which the snapshot controller has chosen for its newest snapshot, or the only one that has classes, or unknown, for
+// which the limits of all classes hold. Whoever may edit a PVC can remove the annotation that names its driver.
+func (c Classes) guess(d driver, taken *string) (of driver, guessed bool) {
+	if d != "" || !c.Known {
+		return d, false
+	}
+	var only driver
+	several := false
+	for _, o := range c.All {
+		of, isClass := driverOfClass(o)
+		if !isClass {
+			continue
+		}
+		if taken != nil && o.GetName() == *taken {
+			return of, true
+		}
+		several = several || only != "" && of != only
+		only = of
+	}
+	if !several {
+		return only, true
+	}
+	return "", true
+}
+
+// classTaken returns the class of the newest snapshot of a series that has one.
+func classTaken(outputs []client.Object) (class *string) {
+	var newest time.Time
+	for _, o := range outputs {
+		var of *string
+		switch v := o.(type) {
+		case *snapshotv1.VolumeSnapshot:
+			of = v.Spec.VolumeSnapshotClassName
+		case *groupv1.VolumeGroupSnapshot:
+			of = v.Spec.VolumeGroupSnapshotClassName
+		}
+		if created := o.GetCreationTimestamp().Time; of != nil && (class == nil || created.After(newest)) {
+			class, newest = of, created
+		}
+	}
+	return class
+}
+
+// recordedClaims returns the names and UIDs of the PVCs that a snapshot with a map key is of.
+func recordedClaims(o client.Object, mapKey string) map[string]types.UID {
+	if record := ClaimsOf(o); record != nil {
+		return record
+	}
+	return map[string]types.UID{claimName(o): types.UID(mapKey)}
+}

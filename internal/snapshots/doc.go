@@ -48,6 +48,7 @@
 //	problem.go      something wrong with a PVC, and how bad it is
 //	owner.go        which VolumeSnapshots are a schedule's; members of groups
 //	series.go       VolumeSnapshots as decisions see them
+//	ofvolume.go     of which volume a snapshot is
 //	record.go       the record of a group snapshot, and the map keys of groups
 //	restores.go     the PVCs that are being restored from snapshots
 //	options.go      the settings of the controller

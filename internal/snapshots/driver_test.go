@@ -132,7 +132,7 @@ func TestDriverThatLimits(t *testing.T) {
 		s := every("6h")
 		s.Spec.SnapshotTemplate.Spec = tc.template
 		p := &program{schedule: s.SnapshotSchedule, classesKnown: !tc.unknown}
-		if got := p.limitedBy(c, tc.class, mapcontroller.Observation{Related: classes.All}); got != tc.want {
+		if got, _ := p.limitedBy(c, tc.class, mapcontroller.Observation{Related: classes.All}); got != tc.want {
 			t.Errorf("%s: asked for %q, want %q", name, got, tc.want)
 		}
 	}

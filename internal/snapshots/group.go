@@ -74,6 +74,10 @@ func newGroup(s *v1alpha1.SnapshotSchedule, of *subject, class *string, slot tim
 	}
 	text, _ := json.Marshal(record) // strings can always be marshalled
 	metadata.Annotations[v1alpha1.AnnotationClaims] = string(text)
+	if volumes := volumesOfClaims(of.claims); len(volumes) > 0 {
+		text, _ = json.Marshal(volumes)
+		metadata.Annotations[v1alpha1.AnnotationVolume] = string(text)
+	}
 	match := map[string]string{}
 	for key, value := range s.Spec.Selector.MatchLabels {
 		match[key] = string(value)

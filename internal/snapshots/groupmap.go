@@ -40,9 +40,13 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	of.taken = takenElsewhere(&of, seen)
 	slots := p.slots(&of, from, seen.Now)
 	classes := Classes{Known: p.classesKnown, GroupsUnknown: p.groupClassesUnknown || len(seen.Missing) > 0, All: seen.Related}
-	class, limit, refused, skipReason := p.classForGroup(&of, classes, seen)
+	class, ofDriver, refused, skipReason := p.classForGroup(&of, classes, seen)
+	limit, guessed := classes.guess(ofDriver, classTaken(seen.Outputs))
 	g := groupSeriesOf(seen)
 	volumes := volumesOf(&of, classes.capacityOf(limit), seen)
+	for i := range volumes {
+		volumes[i].guessed = guessed
+	}
 	g.Whole.VolumeFull = slices.ContainsFunc(volumes, func(v volume) bool { return v.full() })
 	if skipReason == "" && refused.Reason == "" {
 		g.Whole.Slot = slots.Current
@@ -62,11 +66,11 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	status.due = !decided.Take.Create() && isDue(slots, g.Whole.Snapshots, seen.Now)
 	if decided.Take.Create() {
 		d.Ensure = append(d.Ensure, desired(&of, newGroup(p.schedule, &of, class, slots.Current), limit, g.Whole.Snapshots, seen.Now))
-		status.pending = &pendingSlot{slot: slots.Current, driver: limit}
+		status.pending = &pendingSlot{slot: slots.Current, driver: limit, guessed: guessed}
 	} else if status.LastSnapshot.Before(slots.Dropped) {
 		status.pending = &pendingSlot{slot: slots.Dropped, late: true}
 	}
-	status.retained = classes.retainsGroups(class, limit)
+	status.retained = classes.retainsGroups(class, ofDriver)
 	status.addCapacities(volumes, p.spec, decided.Take)
 	if refused.Reason != "" {
 		status.add(refused)

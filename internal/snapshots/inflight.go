@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -88,37 +89,43 @@ func (f *inFlight) mayCreate(req mapcontroller.Request, create []mapcontroller.D
 			claims = append(claims, claim)
 		}
 	}
-	f.with(func(now time.Time) (wake []limits.Wake) {
-		// What was created before is known to the limits or in the cache, which is read only now.
-		for _, claim := range claims {
-			seen := volumeOf(claim, storage, mapcontroller.Observation{Outputs: f.ofVolume(storage, req.Parent.Namespace, string(claim.UID))})
-			c.Volumes = append(c.Volumes, seen.limits(string(claim.UID)))
-		}
-		var reason limits.Reason
-		reason, wake = f.limits.MayCreate(now, c)
-		why = string(reason)
-		return wake
-	})
+	// To look up the snapshots of all schedules of a namespace takes long, so it is done without the lock that all
+	// namespaces share. What was created before is known to the limits, or in the cache, which is read only now. If
+	// anything that was known has left the limits meanwhile, it may be in neither.
+	for try, ok := 0, false; !ok; try++ {
+		mark := f.mark()
+		volumes := f.volumes(claims, storage)
+		f.with(func(now time.Time) (wake []limits.Wake) {
+			if ok = !f.limits.LeftSince(mark, c.Snapshot.Volumes); !ok {
+				if ok = try > 2; !ok {
+					return nil
+				}
+				volumes = f.volumes(claims, storage)
+			}
+			c.Volumes = volumes
+			var reason limits.Reason
+			reason, wake = f.limits.MayCreate(now, c)
+			why = string(reason)
+			return wake
+		})
+	}
 	return why
 }
 
-// recordedClaims returns the names and UIDs of the PVCs that a snapshot with a map key is of.
-func recordedClaims(o client.Object, mapKey string) map[string]types.UID {
-	if record := ClaimsOf(o); record != nil {
-		return record
-	}
-	return map[string]types.UID{claimName(o): types.UID(mapKey)}
+func (f *inFlight) mark() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.limits.Mark()
 }
 
-// The examples of the kinds that are looked up.
-var (
-	anyGroup      = &groupv1.VolumeGroupSnapshot{}
-	anyGroupClass = &groupv1.VolumeGroupSnapshotClass{}
-	anyClaim      = &corev1.PersistentVolumeClaim{}
-	anySchedule   = &v1alpha1.SnapshotSchedule{}
-	anySnapshot   = &snapshotv1.VolumeSnapshot{}
-	anyClass      = &snapshotv1.VolumeSnapshotClass{}
-)
+// volumes returns what is known of the volumes of PVCs.
+func (f *inFlight) volumes(claims []*corev1.PersistentVolumeClaim, storage capacity) (all []limits.Volume) {
+	for _, claim := range claims {
+		seen := volumeOf(claim, storage, mapcontroller.Observation{Outputs: f.ofVolume(storage, claim.Namespace, string(claim.UID))})
+		all = append(all, seen.limits(string(claim.UID)))
+	}
+	return all
+}
 
 func (f *inFlight) schedule(name types.NamespacedName) *v1alpha1.SnapshotSchedule {
 	s, _ := f.stores.Get(anySchedule, name).(*v1alpha1.SnapshotSchedule)
@@ -220,52 +227,28 @@ func (f *inFlight) recount(parent types.NamespacedName, series []client.Object) 
 
 // count reports whether a snapshot that is not ready counts, among those of its series.
 func (f *inFlight) count(parent types.NamespacedName, o client.Object, series []client.Object) {
-	s, counts := f.made(parent, o)
+	s, counts := f.made(parent, o, series)
 	f.with(func(now time.Time) []limits.Wake {
-		at := stageOf(o, s.ReadyDeadline)
-		if counts && followed(o, series, now) {
-			at.Fails = now // it is pending no more, and in flight all the same
-		}
-		if over := !at.Fails.IsZero() && !now.Before(at.Fails); !counts || over && !at.Uncut {
+		if !counts {
 			return f.limits.Remove(now, o.GetNamespace(), o.GetName())
 		}
+		at := stageOf(o)
+		at.Followed = followed(o, series, now)
 		return f.limits.Seen(now, s, at)
 	})
-}
-
-// stageOf returns how far a snapshot has come that is not ready.
-func stageOf(o client.Object, deadline time.Duration) limits.Stage {
-	s, _ := snapshotFrom(o)
-	at := limits.Stage{Created: s.Created, Uncut: s.Uncut() && !s.Deleting}
-	if s.Uncut() || s.HasError {
-		at.Fails = s.Created.Add(deadline)
-	}
-	return at
-}
-
-// followed returns whether a newer snapshot of a series is ready.
-func followed(o client.Object, series []client.Object, now time.Time) bool {
-	at, _ := snapshotFrom(o)
-	for _, other := range series {
-		if ready, known := snapshotFrom(other); known && Ready(other) &&
-			positionOf(&ready, now).compare(positionOf(&at, now)) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // made returns what the limits need to know of a snapshot; not ok unless the operator made
 // it: of a schedule and PVCs that exist, and under the name that it computes. Whoever may
 // create snapshots can put our labels on them.
-func (f *inFlight) made(parent types.NamespacedName, o client.Object) (s limits.Snapshot, ok bool) {
+func (f *inFlight) made(parent types.NamespacedName, o client.Object, series []client.Object) (s limits.Snapshot, ok bool) {
 	owner := f.schedule(parent)
 	if owner == nil || !Ownership.Owns(owner, o) {
 		return s, false
 	}
 	s = limits.Snapshot{Namespace: o.GetNamespace(), Name: o.GetName(), Schedule: owner.Name, ReadyDeadline: f.readyDeadline(owner)}
 	if v, isGroup := o.(*groupv1.VolumeGroupSnapshot); isGroup {
-		return s, f.madeGroup(owner, v, &s)
+		return s, f.madeGroup(owner, v, &s, series)
 	}
 	v := o.(*snapshotv1.VolumeSnapshot)
 	claim, classes := f.claim(v.Namespace, claimName(v)), f.classes()
@@ -279,7 +262,9 @@ func (f *inFlight) made(parent types.NamespacedName, o client.Object) (s limits.
 		return s, false
 	}
 	s.Volumes = []string{string(claim.UID)}
-	s.Limit = string(classes.limitedBy(claim, &owner.Spec.SnapshotTemplate.Spec, v.Spec.VolumeSnapshotClassName))
+	limit := classes.limitedBy(claim, &owner.Spec.SnapshotTemplate.Spec, v.Spec.VolumeSnapshotClassName)
+	limit, _ = classes.guess(limit, cmp.Or(v.Spec.VolumeSnapshotClassName, classTaken(series)))
+	s.Limit = string(limit)
 	if class := classes.find(ptr.Deref(v.Spec.VolumeSnapshotClassName, "")); gone && class != nil {
 		s.Limit = string(driverNamed(class.Driver))
 	}
@@ -288,7 +273,9 @@ func (f *inFlight) made(parent types.NamespacedName, o client.Object) (s limits.
 
 // madeGroup says of which PVCs and which driver a group snapshot is: an uncut one as far as they exist. With what it has
 // cut, the storage goes on, whatever becomes of them.
-func (f *inFlight) madeGroup(owner *v1alpha1.SnapshotSchedule, v *groupv1.VolumeGroupSnapshot, s *limits.Snapshot) (ok bool) {
+func (f *inFlight) madeGroup(
+	owner *v1alpha1.SnapshotSchedule, v *groupv1.VolumeGroupSnapshot, s *limits.Snapshot, series []client.Object,
+) (ok bool) {
 	key, taken := v.Labels[v1alpha1.LabelMapKey], snapshotOfGroup(v)
 	if !isGroupKey(key) || v.Name != groupName(owner, key, slotOf(v)) || taken.Imported { // of what was imported, nothing is in progress
 		return false
@@ -306,6 +293,7 @@ func (f *inFlight) madeGroup(owner *v1alpha1.SnapshotSchedule, v *groupv1.Volume
 	}
 	slices.Sort(s.Volumes) // the same in each pass
 	_, limit, _ := f.classes().forGroup(&of, v.Spec.VolumeGroupSnapshotClassName)
+	limit, _ = f.classes().guess(limit, cmp.Or(v.Spec.VolumeGroupSnapshotClassName, classTaken(series)))
 	s.Limit = string(limit)
 	return len(s.Volumes) > 0
 }
@@ -384,6 +372,23 @@ func (f *inFlight) forget(parent types.NamespacedName) {
 			}
 		}
 	}
+}
+
+// shortage returns the problem of a group that found no room while its driver was reserved for it; without a reason, it has none.
+func (f *inFlight) shortage(req limits.Request, d driver) Problem {
+	f.mu.Lock()
+	s, ok := f.limits.Shortage(req)
+	f.mu.Unlock()
+	if !ok {
+		return Problem{}
+	}
+	limit := "max-in-flight"
+	if s.Reason == limits.Pending {
+		limit = "max-pending"
+	}
+	return Problem{Reason: v1alpha1.ReasonGroupWaits, Harmless: true, Message: fmt.Sprintf(
+		"the group needs %d places, and found no room while driver %s was reserved for this namespace: "+
+			"of the %d of %s, this namespace has %d, and others have %d", s.Needs, d, s.Size, limit, s.Own, s.Others)}
 }
 
 func isCreate(f mapcontroller.Failure) bool { return f.Verb == mapcontroller.VerbCreate }

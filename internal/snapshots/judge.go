@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -243,7 +244,7 @@ func (j *Judge) complete(seen mapcontroller.Observation, status any) Judgment {
 	if result.Series.Claim != retention.Selected || len(seen.Selected) == 0 {
 		return result
 	}
-	of := j.subject(seen)
+	of := j.subject(seen, result.Series.Snapshots)
 	result.Slots = j.program.slots(&of, j.program.origin(j.origin), seen.Now)
 	if of.group != "" {
 		result.addParts(&of, status, seen)
@@ -251,14 +252,20 @@ func (j *Judge) complete(seen mapcontroller.Observation, status any) Judgment {
 	return result
 }
 
-// subject returns what is selected.
-func (j *Judge) subject(seen mapcontroller.Observation) subject {
+// subject returns what is selected, with the snapshots of its series.
+func (j *Judge) subject(seen mapcontroller.Observation, series []retention.Snapshot) subject {
 	if isGroupKey(seen.MapKey) {
 		of := j.program.groupOf(seen)
 		of.taken = takenElsewhere(&of, seen)
 		return of
 	}
-	return subjectOf(j.program.schedule, seen.Selected[0].(*corev1.PersistentVolumeClaim))
+	return subjectOf(j.program.schedule, seen.Selected[0].(*corev1.PersistentVolumeClaim), series, seen.Now)
+}
+
+// own returns the snapshots of a series that are the schedule's.
+func (j *Judge) own(of []client.Object) []retention.Snapshot {
+	others := func(o client.Object) bool { return !Ownership.Owns(j.program.schedule, o) }
+	return snapshotsOf(slices.DeleteFunc(slices.Clone(ofType[*snapshotv1.VolumeSnapshot](of)), others), nil)
 }
 
 // addParts adds the PVCs of a group.
@@ -293,7 +300,7 @@ func (j *Judge) NextSlots(of Series, now time.Time, n int) []time.Time {
 		return nil
 	}
 	var next []time.Time
-	for subject := j.subject(seen); len(next) < n; {
+	for subject := j.subject(seen, j.own(of.Snapshots)); len(next) < n; {
 		slots := j.program.slots(&subject, j.program.origin(j.origin), now)
 		if slots.Next.IsZero() {
 			break

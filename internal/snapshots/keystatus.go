@@ -326,8 +326,9 @@ func (c *combined) addProblems(problems []Problem) {
 type pendingSlot struct {
 	slot time.Time
 	// driver is the one whose limit the snapshot counts towards, and why says what it waits for.
-	driver driver
-	why    limits.Reason
+	driver  driver
+	guessed bool
+	why     limits.Reason
 	// late is set if the slot is too old to be taken.
 	late bool
 }

@@ -32,16 +32,18 @@ const clockCheck = 15 * time.Minute
 func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decision {
 	seen.Outputs = ofType[*snapshotv1.VolumeSnapshot](seen.Outputs)
 	claim := seen.Selected[0].(*corev1.PersistentVolumeClaim)
-	of := subjectOf(p.schedule, claim)
+	snapshots := snapshotsOf(seen.Outputs, restoring(seen.Related))
+	of := subjectOf(p.schedule, claim, snapshots, seen.Now)
 	from := p.origin(seen.Related)
 	slots := p.slots(&of, from, seen.Now)
 	class, refused, skipReason := p.classFor(claim, seen)
-	limit := p.limitedBy(claim, class, seen)
+	limit, guessed := p.limitedBy(claim, class, seen)
 	storage := volumeOf(claim, Classes{All: seen.Related}.capacityOf(limit), seen)
+	storage.guessed = guessed
 	series := retention.Series{
 		Claim:         retention.Selected,
 		ClaimDeleting: claim.DeletionTimestamp != nil,
-		Snapshots:     snapshotsOf(seen.Outputs, restoring(seen.Related)),
+		Snapshots:     snapshots,
 		VolumeFull:    storage.full(),
 	}
 	if skipReason == "" && refused.Reason == "" { // else one that failed has no replacement
@@ -68,14 +70,14 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	status.NextSlot, status.noneReady = slots.Next, retention.NewestReady(series.Snapshots, seen.Now) < 0
 	status.due = !decided.Take.Create() && isDue(slots, series.Snapshots, seen.Now)
 	if len(d.Ensure) > 0 {
-		status.pending = &pendingSlot{slot: slots.Current, driver: driver(d.Ensure[0].Limit)}
+		status.pending = &pendingSlot{slot: slots.Current, driver: limit, guessed: guessed}
 	} else if status.LastSnapshot.Before(slots.Dropped) {
 		status.pending = &pendingSlot{slot: slots.Dropped, late: true}
 	}
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}
-	status.protection = p.protect(&d, &of, of.anchor, from, series.Snapshots, seen.Now)
+	status.protection = p.protect(&d, &of, of.since(), from, series.Snapshots, seen.Now)
 	p.addWords(&d, status, series.Snapshots, seen)
 	status.addDrills(drillsOf(seen.Outputs, series.Snapshots, seen.Now))
 	p.addTroubles(&d, status, refused, series.Snapshots, slots, decided.Take, seen.Now)
@@ -117,9 +119,12 @@ func desired(of *subject, o client.Object, limit driver, series []retention.Snap
 	return mapcontroller.Desired{Object: o, Limit: string(limit), Since: since}
 }
 
-// limitedBy returns the driver whose limits the snapshots of a PVC count towards.
-func (p *program) limitedBy(claim *corev1.PersistentVolumeClaim, class *string, seen mapcontroller.Observation) driver {
-	return Classes{Known: p.classesKnown, All: seen.Related}.limitedBy(claim, &p.schedule.Spec.SnapshotTemplate.Spec, class)
+// limitedBy returns the driver whose limits the snapshots of a PVC count towards, and whether it is a guess.
+func (p *program) limitedBy(
+	claim *corev1.PersistentVolumeClaim, class *string, seen mapcontroller.Observation,
+) (limit driver, guessed bool) {
+	classes := Classes{Known: p.classesKnown, All: seen.Related}
+	return classes.guess(classes.limitedBy(claim, &p.schedule.Spec.SnapshotTemplate.Spec, class), classTaken(seen.Outputs))
 }
 
 // addCapacity adds what the storage cannot take.
@@ -239,7 +244,7 @@ func (p *program) slots(of *subject, from origin, now time.Time) schedule.Slots 
 
 // timeline returns the slots of a subject.
 func (c *compiled) timeline(of *subject) schedule.Timeline {
-	return c.rule.Timeline(of.anchor, schedule.Jitter(of.key, c.jitter))
+	return c.rule.Timeline(of.anchor, schedule.Jitter(of.key, c.jitter)).Continue(of.carried)
 }
 
 func (c *compiled) slots(of *subject, request v1alpha1.Request, now time.Time) schedule.Slots {

@@ -4,8 +4,11 @@
 package snapshots
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
@@ -200,4 +203,88 @@ func TestMapWrongScheduledAt(t *testing.T) {
 		},
 		"missing: its creation counts": {schedule: every("6h"), snapshots: series{ready(time.Minute).unscheduled()}},
 	})
+}
+
+// A rollback creates the PVC again and carries its snapshots over.
+//
+// Contract: SLOT-15.
+func TestMapKeepsTheRhythmOfSnapshotsThatAreOlderThanThePVC(t *testing.T) {
+	rolledBack := claim("data").created(ago(time.Minute))
+	runMap(t, map[string]mapCase{
+		"interval: nothing is due because the PVC is new": {
+			schedule: every("6h"), claim: rolledBack, snapshots: series{ready(7 * time.Hour), ready(time.Hour)}, wantNext: in(5 * time.Hour),
+		},
+		"interval: the slot that came meanwhile is due": {
+			schedule: every("6h"), claim: rolledBack, snapshots: series{ready(7 * time.Hour)}, wantCreate: ago(time.Hour), wantNext: in(5 * time.Hour),
+		},
+		"interval: the first new snapshot changes nothing": {
+			schedule: every("6h"), claim: claim("data").created(ago(90 * time.Minute)), snapshots: series{ready(7 * time.Hour), ready(time.Hour)},
+			wantNext: in(5 * time.Hour),
+		},
+		"interval: the offset counts in the slot already": {
+			schedule: every("6h").jitter("5h"), claim: rolledBack, snapshots: series{ready(time.Hour)}, wantNext: in(5 * time.Hour),
+		},
+		"interval: without such a snapshot, the PVC is new": {
+			schedule: every("6h"), claim: rolledBack, wantCreate: ago(time.Minute),
+		},
+		"cron: the time that passed meanwhile is due": {
+			schedule: cron("30 2 * * *", ""), claim: rolledBack, snapshots: series{ready(33*time.Hour + 30*time.Minute)},
+			wantCreate: ago(9*time.Hour + 30*time.Minute),
+		},
+		"cron: covered": {
+			schedule: cron("30 2 * * *", ""), claim: rolledBack, snapshots: series{ready(9*time.Hour + 30*time.Minute)},
+			wantNext: in(14*time.Hour + 30*time.Minute),
+		},
+		"a request that is older than the PVC is ignored": {
+			schedule: every("6h").requested(rfc3339(ago(30 * time.Minute))), claim: rolledBack, snapshots: series{ready(time.Hour)},
+			wantNext: in(5 * time.Hour),
+		},
+		"a request after it is a slot": {
+			schedule: every("6h").requested(rfc3339(ago(30 * time.Second))), claim: rolledBack, snapshots: series{ready(time.Hour)},
+			wantCreate: ago(30 * time.Second),
+		},
+		"an imported one without a slot has no rhythm": {
+			schedule: every("6h"), claim: rolledBack, snapshots: series{imported(time.Hour)}, wantCreate: ago(time.Minute),
+		},
+	})
+}
+
+// Whatever slots are covered when a rollback creates the PVC again: what is due at any time after it, and until the next
+// one, is what would have been due without it.
+//
+// Contract: SLOT-15.
+func TestARollbackChangesNoSlot(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.SampledFrom([]scheduleBuilder{every("6h"), every("7m"), cron("30 2 * * 1-5", "Europe/Oslo"), cron("*/20 3 * * *", "")}).Draw(t, "schedule")
+		minutes := func(name string, least, most int) time.Duration {
+			return time.Duration(rapid.IntRange(least, most).Draw(t, name)) * time.Minute
+		}
+		before := claim("data").created(ago(minutes("created", 9000, 9900)))
+		line := mustTimeline(t, s, before)
+		var taken series
+		for slot, ok := line.Next(ago(minutes("first", 4500, 9000))); ok && !slot.After(noon) && len(taken) < 30; slot, ok = line.Next(slot) {
+			if len(taken) == 0 || rapid.IntRange(0, 3).Draw(t, "taken") > 0 {
+				taken = append(taken, ready(noon.Sub(slot)))
+			}
+		}
+		first := taken[0].CreationTimestamp.Time
+		after := claim("data").created(first.Add(time.Minute + minutes("rolled back", 0, int(noon.Sub(first).Minutes())-1)))
+		without, with := mapCase{schedule: s, claim: before, snapshots: taken}, mapCase{schedule: s, claim: after, snapshots: taken}
+		want, got := without.decider(t)(without.observe()), with.decider(t)(with.observe())
+		if !slices.EqualFunc(slotsOf(got), slotsOf(want), time.Time.Equal) {
+			t.Fatalf("due is %v, and was %v", slotsOf(got), slotsOf(want))
+		}
+		if w, g := statusOf(want).NextSlot, statusOf(got).NextSlot; !w.Equal(g) {
+			t.Fatalf("the next slot is %v, and was %v", g, w)
+		}
+	})
+}
+
+func mustTimeline(t *rapid.T, s scheduleBuilder, c claimBuilder) schedule.Timeline {
+	spec, err := compile(&s.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := subjectOf(s.SnapshotSchedule, c.PersistentVolumeClaim, nil, noon)
+	return spec.timeline(&of)
 }

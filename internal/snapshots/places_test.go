@@ -23,27 +23,30 @@ import (
 //
 // Contract: LIMIT-2, LIMIT-7.
 func TestWhatIsPending(t *testing.T) {
-	owner := every("6h").readyDeadline("1h")
+	owner := every("6h").readyDeadline("1s") // which is the tenant's
 	for name, tc := range map[string]struct {
 		snapshots series
 		gone      bool // the PVC
 		want      bool // it counts
 	}{
-		"uncut":                                 {snapshots: series{uncut(time.Minute)}, want: true},
-		"cut and uploading for a day":           {snapshots: series{uploading(day)}, want: true},
-		"in error, and young":                   {snapshots: series{erring(time.Minute)}, want: true},
-		"terminating, uncut":                    {snapshots: series{uncut(time.Minute).deleting()}, want: true},
-		"terminating, cut and never ready":      {snapshots: series{uploading(day).deleting()}, want: true},
-		"uploading, of a PVC that is gone":      {snapshots: series{uploading(day)}, gone: true, want: true},
-		"uncut, of a PVC that is gone":          {snapshots: series{uncut(time.Minute)}, gone: true},
-		"ready":                                 {snapshots: series{ready(time.Minute)}},
-		"terminating, and was ready":            {snapshots: series{ready(time.Minute).deleting()}},
-		"failed, uncut":                         {snapshots: series{uncut(2 * time.Hour)}},
-		"failed, cut":                           {snapshots: series{erring(2 * time.Hour)}},
-		"followed by a newer ready one":         {snapshots: series{uploading(2 * day), ready(day)}},
-		"followed by one that is being deleted": {snapshots: series{uploading(2 * day), ready(day).deleting()}, want: true},
-		"newer than a ready one":                {snapshots: series{uploading(day), ready(2 * day)}, want: true},
-		"imported":                              {snapshots: series{imported(time.Minute)}},
+		"uncut":                            {snapshots: series{uncut(time.Minute)}, want: true},
+		"cut and uploading for 23 hours":   {snapshots: series{uploading(23 * time.Hour)}, want: true},
+		"cut and uploading for a day":      {snapshots: series{uploading(day)}},
+		"in error, and young":              {snapshots: series{erring(time.Minute)}, want: true},
+		"terminating, uncut":               {snapshots: series{uncut(time.Minute).deleting()}, want: true},
+		"terminating, cut and never ready": {snapshots: series{uploading(2 * day).deleting()}, want: true},
+		"terminating for an hour":          {snapshots: series{uploading(2 * time.Hour).deletedSince(ago(time.Hour))}},
+		"uncut for less than an hour, whatever readyDeadline says": {snapshots: series{uncut(59 * time.Minute)}, want: true},
+		"uploading, of a PVC that is gone":                         {snapshots: series{uploading(23 * time.Hour)}, gone: true, want: true},
+		"uncut, of a PVC that is gone":                             {snapshots: series{uncut(time.Minute)}, gone: true},
+		"ready":                                                    {snapshots: series{ready(time.Minute)}},
+		"terminating, and was ready":                               {snapshots: series{ready(time.Minute).deleting()}},
+		"failed, uncut":                                            {snapshots: series{uncut(2 * time.Hour)}},
+		"failed, cut":                                              {snapshots: series{erring(2 * time.Hour)}},
+		"followed by a newer ready one":                            {snapshots: series{uploading(23 * time.Hour), ready(time.Hour)}},
+		"followed by one that is being deleted":                    {snapshots: series{uploading(23 * time.Hour), ready(time.Hour).deleting()}, want: true},
+		"newer than a ready one":                                   {snapshots: series{uploading(23 * time.Hour), ready(2 * day)}, want: true},
+		"imported":                                                 {snapshots: series{imported(time.Minute)}},
 	} {
 		for _, seen := range []string{"in events", "in a pass", "the other way round"} {
 			t.Run(name+", "+seen, func(t *testing.T) {
@@ -86,7 +89,7 @@ func TestWhatIsPendingEnds(t *testing.T) {
 	owner := every("6h")
 	for name, end := range map[string]func(f *flight, before snapshotBuilder){
 		"it is ready": func(f *flight, before snapshotBuilder) {
-			after := ready(day).by(owner)
+			after := ready(23 * time.Hour).by(owner)
 			f.add(after.VolumeSnapshot)
 			f.onChange(backupOfShop, before.VolumeSnapshot, after.VolumeSnapshot)
 		},
@@ -100,7 +103,7 @@ func TestWhatIsPendingEnds(t *testing.T) {
 			f.onChange(backupOfShop, before.VolumeSnapshot, nil)
 		},
 		"it has an error for long": func(f *flight, before snapshotBuilder) {
-			after := erring(day).by(owner)
+			after := erring(23 * time.Hour).by(owner)
 			f.add(after.VolumeSnapshot)
 			f.onChange(backupOfShop, before.VolumeSnapshot, after.VolumeSnapshot)
 		},
@@ -110,7 +113,7 @@ func TestWhatIsPendingEnds(t *testing.T) {
 		},
 	} {
 		f := newFlight(10, limited(class("fast", testDriver), "max-pending", "1"), owner.SnapshotSchedule, claim("data").of(testDriver).PersistentVolumeClaim)
-		before := uploading(day).by(owner)
+		before := uploading(23 * time.Hour).by(owner)
 		f.add(before.VolumeSnapshot)
 		f.onChange(backupOfShop, nil, before.VolumeSnapshot)
 		if f.ask("other") {

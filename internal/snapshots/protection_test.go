@@ -53,6 +53,12 @@ func TestProtectionOfAClaim(t *testing.T) {
 		"created again, with a cron line":                  {cron("30 2 * * *", "").created(ago(time.Minute)), claim("data"), series{ready(9 * time.Hour)}, protectionCurrent, in(38*time.Hour + 30*time.Minute)},
 		"created again, suspended":                         {sixHourly().suspended().created(ago(time.Minute)), claim("data"), series{ready(time.Hour)}, protectionCurrent, in(6*time.Hour - time.Minute)},
 		"created again, suspended and forgotten":           {sixHourly().suspended().created(ago(2 * time.Hour)), claim("data"), series{ready(13 * time.Hour)}, protectionOld, time.Time{}},
+		"after a rollback, by the snapshots that it carried over": {
+			sixHourly(), claim("data").created(ago(time.Minute)), series{ready(7 * time.Hour), ready(time.Hour)}, protectionCurrent, in(11 * time.Hour),
+		},
+		"after a rollback, by snapshots that were old before it": {
+			sixHourly(), claim("data").created(ago(time.Minute)), series{ready(13 * time.Hour)}, protectionOld, time.Time{},
+		},
 		"the first slot was missed, and a request is ready": {
 			cron("0 11 * * *", ""), claim("data").created(ago(3 * time.Hour)), series{ready(2 * time.Hour)}, protectionCurrent, in(23 * time.Hour),
 		},
@@ -66,9 +72,9 @@ func TestProtectionOfAClaim(t *testing.T) {
 			}
 			spec, err := compile(&tc.schedule.Spec)
 			must(t, err)
-			of := subjectOf(tc.schedule.SnapshotSchedule, tc.claim.PersistentVolumeClaim)
+			of := subjectOf(tc.schedule.SnapshotSchedule, tc.claim.PersistentVolumeClaim, snapshotsOf(tc.snapshots.objects(), nil), noon)
 			covered := retention.LastReadySlot(snapshotsOf(tc.snapshots.objects(), nil), noon)
-			if _, until := protectionOf(spec.timeline(&of), of.anchor, covered, time.Hour, noon); !until.Equal(tc.wantUntil) {
+			if _, until := protectionOf(spec.timeline(&of), of.since(), covered, time.Hour, noon); !until.Equal(tc.wantUntil) {
 				t.Errorf("until %v, want %v", until, tc.wantUntil)
 			}
 		})
@@ -100,7 +106,7 @@ func TestProtectionIsByTheNewestSlotButOne(t *testing.T) {
 			return time.Duration(rapid.IntRange(0, most).Draw(t, name)) * time.Minute
 		}
 		c, deadline := claim("data").created(ago(minutes("created", 5000))), minutes("deadline", 600)+time.Second
-		of := subjectOf(s.SnapshotSchedule, c.PersistentVolumeClaim)
+		of := subjectOf(s.SnapshotSchedule, c.PersistentVolumeClaim, nil, noon)
 		anchor, line := of.anchor, spec.timeline(&of)
 		var covered time.Time
 		if rapid.Bool().Draw(t, "any ready") {

@@ -102,6 +102,12 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	after.due = after.due || after.waits() && len(outcome.Created) == 0
 	after.judgeOverdue(before, outcome)
 	after.judgePending(before, outcome)
+	if after.waits() && after.group != nil {
+		req := limits.Request{Parent: client.ObjectKeyFromObject(s), MapKey: mapKey}
+		if p := r.inFlight.shortage(req, after.pending.driver); p.Reason != "" {
+			after.addIfNew(p)
+		}
+	}
 	after.carryWords(before, s.Spec.Suspend)
 	after.Paused, after.reported = paused, true
 	r.warnOfNew(s, mapKey, before, after)
@@ -184,7 +190,7 @@ func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcom
 	wasOverdue := slices.ContainsFunc(before.Problems, isOverdue)
 	created := len(outcome.Created) > 0
 	if outcome.Queued != "" && k.unlessCreated != "" {
-		k.unlessCreated = overdueMessage + ": " + waitedMessage(k.pending.driver, limits.Reason(outcome.Queued))
+		k.unlessCreated = overdueMessage + ": " + waitedMessage(k.pending.driver, limits.Reason(outcome.Queued)) + guessText(k.pending.guessed)
 	}
 	if k.unlessCreated != "" && !failed && (!created || wasOverdue || before.unlessCreated != "") {
 		k.add(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: k.unlessCreated})
@@ -200,7 +206,7 @@ var statusOnly = []string{
 	v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow,
 	v1alpha1.ReasonDeletionStuck, v1alpha1.ReasonSnapshotKeepsClaim, v1alpha1.ReasonRestorePending,
 	v1alpha1.ReasonNoSnapshotClass, v1alpha1.ReasonWrongSnapshotClass, v1alpha1.ReasonNoDefaultSnapshotClass,
-	v1alpha1.ReasonVolumeLimit, v1alpha1.ReasonVerificationFailed, v1alpha1.ReasonClaimLost,
+	v1alpha1.ReasonVolumeLimit, v1alpha1.ReasonVerificationFailed, v1alpha1.ReasonClaimLost, v1alpha1.ReasonGroupWaits,
 	v1alpha1.ReasonGroupSnapshotAPIMissing, v1alpha1.ReasonNoGroupSnapshotClass, v1alpha1.ReasonNoDefaultGroupSnapshotClass,
 	v1alpha1.ReasonMixedDrivers, v1alpha1.ReasonGroupMismatch, v1alpha1.ReasonGroupStopped, v1alpha1.ReasonGroupTooLarge, v1alpha1.ReasonMemberDeleted,
 }

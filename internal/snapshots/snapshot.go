@@ -53,6 +53,9 @@ func newSnapshot(
 	if len(validation.IsValidLabelValue(claim.Name)) == 0 {
 		metadata.Labels[v1alpha1.LabelClaim] = claim.Name
 	}
+	if volume := claim.Spec.VolumeName; volume != "" {
+		metadata.Annotations[v1alpha1.AnnotationVolume] = volume
+	}
 	return &snapshotv1.VolumeSnapshot{
 		ObjectMeta: metadata,
 		Spec: snapshotv1.VolumeSnapshotSpec{

@@ -40,7 +40,9 @@ func stripSnapshot(o any) (any, error) {
 	v.ManagedFields = nil
 	v.Finalizers = nil
 	v.SelfLink = "" //nolint:staticcheck // nobody fills it any more, but a user may write any text into it
+	volume := volumeText(v)
 	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
+	stripVolume(v, volume)
 	v.GenerateName = slotText(v)
 	v.Annotations = stripAnnotations(v)
 	// The class of an uncut one tells whose limit it counts towards, and that of a deleted one whether its data stays, if
@@ -112,10 +114,14 @@ func stripClaim(o any) (any, error) {
 	if len(claim.Annotations) == 0 {
 		claim.Annotations = nil
 	}
+	volume := claim.Spec.VolumeName
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
 		DataSource:       claim.Spec.DataSource,
 		DataSourceRef:    claim.Spec.DataSourceRef,
 		StorageClassName: claim.Spec.StorageClassName,
+	}
+	if len(volume) <= maxName { // a longer one is of no volume
+		claim.Spec.VolumeName = volume
 	}
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase}
 	return claim, nil
@@ -192,7 +198,11 @@ func stripGroup(o any) (any, error) {
 	if _, held := HeldUntil(v); held && len(v.Annotations[v1alpha1.AnnotationHold]) > len(time.RFC3339Nano) {
 		v.Annotations[v1alpha1.AnnotationHold] = ""
 	}
-	v.Annotations = only(v.Annotations, v1alpha1.AnnotationScheduledAt, v1alpha1.AnnotationClaims, v1alpha1.AnnotationHold)
+	if volumeText(v) == "" {
+		delete(v.Annotations, v1alpha1.AnnotationVolume)
+	}
+	v.Annotations = only(v.Annotations,
+		v1alpha1.AnnotationScheduledAt, v1alpha1.AnnotationClaims, v1alpha1.AnnotationVolume, v1alpha1.AnnotationHold)
 	v.Spec.VolumeGroupSnapshotClassName = bounded(v.Spec.VolumeGroupSnapshotClassName)
 	v.Spec.Source = groupv1.VolumeGroupSnapshotSource{VolumeGroupSnapshotContentName: bounded(v.Spec.Source.VolumeGroupSnapshotContentName)}
 	if v.Status != nil {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
 // subject is what one snapshot is taken of: a PVC, or a group of them.
@@ -26,11 +27,25 @@ type subject struct {
 	anchor time.Time
 	// taken is the slot that a group without snapshots has under other keys; see takenElsewhere.
 	taken time.Time
+	// carried is the slot of the newest snapshot that is older than its PVC, whose rhythm it keeps: a rollback
+	// carried it over. Zero: there is none.
+	carried time.Time
 }
 
-// subjectOf returns a PVC as a subject.
-func subjectOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) subject {
-	return subject{claim: claim, key: string(claim.UID), anchor: anchorOf(s, claim)}
+// subjectOf returns a PVC with the snapshots of its series as a subject.
+func subjectOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, series []retention.Snapshot, now time.Time) subject {
+	return subject{
+		claim: claim, key: string(claim.UID), anchor: anchorOf(s, claim),
+		carried: retention.LastSlotOlderThan(claim.CreationTimestamp.Time, series, now),
+	}
+}
+
+// since returns the time from which it has slots.
+func (of *subject) since() time.Time {
+	if !of.carried.IsZero() {
+		return of.carried
+	}
+	return of.anchor
 }
 
 // requested returns whether a request is for it.

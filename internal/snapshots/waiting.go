@@ -27,7 +27,7 @@ func (k *keyStatus) judgePending(before *keyStatus, outcome mapcontroller.Outcom
 	if p.late {
 		k.pending = nil
 		if before.pending != nil && before.pending.slot.Equal(p.slot) {
-			message := droppedMessage + waitedMessage(before.pending.driver, before.pending.why)
+			message := droppedMessage + waitedMessage(before.pending.driver, before.pending.why) + guessText(before.pending.guessed)
 			k.addIfNew(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: message})
 		}
 	}

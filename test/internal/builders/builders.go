@@ -68,12 +68,16 @@ func SnapshotName(schedule types.UID, c *corev1.PersistentVolumeClaim, slot time
 
 // Snapshot is what the operator sends to take a snapshot.
 func Snapshot(s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, slot time.Time) *snapshotv1.VolumeSnapshot {
+	annotations := map[string]string{v1alpha1.AnnotationScheduledAt: slot.UTC().Format(time.RFC3339)}
+	if c.Spec.VolumeName != "" {
+		annotations[v1alpha1.AnnotationVolume] = c.Spec.VolumeName
+	}
 	return &snapshotv1.VolumeSnapshot{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       c.Namespace,
 			Name:            SnapshotName(s.UID, c, slot),
 			Labels:          map[string]string{v1alpha1.LabelMapKey: string(c.UID), v1alpha1.LabelSchedule: s.Name, v1alpha1.LabelClaim: c.Name},
-			Annotations:     map[string]string{v1alpha1.AnnotationScheduledAt: slot.UTC().Format(time.RFC3339)},
+			Annotations:     annotations,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s, v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))},
 		},
 		Spec: snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: ptr.To(c.Name)}},

@@ -432,7 +432,7 @@ func (e *series) protectedReason() string {
 		}
 	}
 	// The line of slots has no beginning: what an earlier schedule of the name left counts by the slots before the anchor.
-	anchor := Anchor(e.schedule, e.claim)
+	anchor := e.first()
 	begin, own := anchor, !covered.Before(anchor)
 	switch {
 	case covered.IsZero() || own:
@@ -441,8 +441,8 @@ func (e *series) protectedReason() string {
 	default:
 		begin = anchor.Add(-(anchor.Sub(covered)/e.interval + 2) * e.interval)
 	}
-	latest := e.Spec.latestSlot(begin, e.mapKey, time.Time{}, e.now)
-	previous := e.Spec.latestSlot(begin, e.mapKey, time.Time{}, latest.Add(-time.Second))
+	latest := e.Spec.latestSlot(begin, e.delay(), time.Time{}, e.now)
+	previous := e.Spec.latestSlot(begin, e.delay(), time.Time{}, latest.Add(-time.Second))
 	switch {
 	case !covered.IsZero() && !covered.Before(previous):
 		return v1alpha1.ReasonRecoveryPointsCurrent

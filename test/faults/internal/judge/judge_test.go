@@ -335,7 +335,15 @@ func TestJudgesCreates(t *testing.T) {
 			s.recent = &snapshotv1.VolumeSnapshot{}
 			s.take(newSnapshot("new", noon.Add(-6*time.Hour)))
 		}, ""},
-		{"for a time before the anchor", func(s *scene) { s.take(newSnapshot("new", noon.Add(-2*day))) }, "Slot: before the anchor"},
+		{"for a time before the anchor", func(s *scene) { s.take(newSnapshot("new", noon.Add(-12*day))) }, "Slot: before the anchor"},
+		{"in the rhythm of a snapshot that a rollback carried over", func(s *scene) {
+			s.claim.CreationTimestamp.Time, s.recent = noon.Add(-time.Minute), ready("recent", 7*time.Hour)
+			s.take(newSnapshot("new", noon.Add(-time.Hour)))
+		}, ""},
+		{"for the creation of a PVC, whose series a rollback carried over", func(s *scene) {
+			s.claim.CreationTimestamp.Time, s.recent = noon.Add(-time.Minute), ready("recent", 7*time.Hour)
+			s.take(newSnapshot("new", noon.Add(-time.Minute)))
+		}, "Slot: which is not a slot"},
 		{"for a requested time", requested(""), ""},
 		{"for a time that is requested for another PVC", requested(" other"), "Slot: which is not a slot"},
 		{"while one is uncut that it must know", uncut, "Slot: while recent existed"},
@@ -351,8 +359,13 @@ func TestJudgesCreates(t *testing.T) {
 		{"while others are uploading", busy(Limits{InFlight: 1}, uploading), ""},
 		{"while too many are uploading", busy(Limits{Pending: 1}, uploading), "LIMIT-2: while 1 of its driver were pending"},
 		{"while others have failed", busy(Limits{Pending: 1}, failed), ""},
-		{"of a PVC without a place", limited(Limits{PerVolume: 2}), "LIMIT-3: while its PVC had 2"},
-		{"of a PVC with a place", limited(Limits{PerVolume: 3}), ""},
+		{"of a PVC without a place", limited(Limits{PerVolume: 1}), "LIMIT-3: while its PVC had 1"},
+		{"of a PVC with a place, as one is older than it", limited(Limits{PerVolume: 2}), ""},
+		{"of a PVC with a place, as another one is of another volume", func(s *scene) {
+			s.recent.Annotations[v1alpha1.AnnotationVolume] = "another"
+			limited(Limits{PerVolume: 1})(s)
+		}, ""},
+		{"without the volume of its PVC", func(s *scene) { s.claim.Spec.VolumeName = "pv"; s.take(newSnapshot("new", noon)) }, "MAP-3: volume, pv"},
 		{"too soon after another of its PVC", limited(Limits{Spacing: 7 * time.Hour}), "LIMIT-4: 6h0m0s after recent"},
 		{"as long after another as it must be", limited(Limits{Spacing: 6 * time.Hour}), ""},
 	})

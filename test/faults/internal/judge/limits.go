@@ -8,6 +8,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
@@ -49,7 +50,7 @@ func (j *AtWrite) judgeLimits(st *State, v *snapshotv1.VolumeSnapshot, of slot, 
 	}{
 		{"FLIGHT-1", j.Limits.InFlight, ofDriver(st.inFlight), "while %d of its driver were in flight, and the limit is %d"},
 		{"LIMIT-2", j.Limits.Pending, ofDriver(isPending), "while %d of its driver were pending, and the limit is %d"},
-		{"LIMIT-3", j.Limits.PerVolume, func(other *snapshotv1.VolumeSnapshot) bool { return j.samePVC(of, other) },
+		{"LIMIT-3", j.Limits.PerVolume, func(other *snapshotv1.VolumeSnapshot) bool { return j.samePVC(of, other) && st.sameVolume(of, other) },
 			"while its PVC had %d, and it may have %d"},
 	} {
 		have := len(known) - len(slices.DeleteFunc(slices.Clone(known), c.counts))
@@ -70,6 +71,27 @@ func (j *AtWrite) samePVC(of slot, v *snapshotv1.VolumeSnapshot) bool {
 	return ok && taken.mapKey == of.mapKey && !isImported(v)
 }
 
+// sameVolume returns whether a snapshot of a PVC is of the volume that the PVC has now.
+func (st *State) sameVolume(of slot, v *snapshotv1.VolumeSnapshot) bool {
+	claim := withUID(st.Claims, types.UID(of.mapKey))
+	if claim == nil {
+		return true
+	}
+	if volume, ok := v.Annotations["snapshots.mapcontroller.dev/volume"]; ok {
+		return volume == claim.Spec.VolumeName
+	}
+	return !v.CreationTimestamp.Before(&claim.CreationTimestamp)
+}
+
+// unnamedVolume returns why a new snapshot does not name the volume of its PVC.
+func (st *State) unnamedVolume(v *snapshotv1.VolumeSnapshot, of slot) string {
+	claim := withUID(st.Claims, types.UID(of.mapKey))
+	if claim == nil || v.Annotations["snapshots.mapcontroller.dev/volume"] == claim.Spec.VolumeName {
+		return ""
+	}
+	return "without the annotation of its PVC's volume, " + claim.Spec.VolumeName
+}
+
 func (st *State) sameDriver(a, b *snapshotv1.VolumeSnapshot) bool {
 	of, known := st.driverOf(a)
 	other, made := st.driverOf(b)
@@ -88,9 +110,21 @@ func (st *State) driverOf(v *snapshotv1.VolumeSnapshot) (driver string, ok bool)
 	return "", false
 }
 
-// isPending returns whether a snapshot is uncut or uploading.
+// isPending returns whether a snapshot is uncut, uploading, or being deleted without ever having been ready, and for how long: what its
+// schedule says does not matter. One that is cut and in error may have failed.
 func isPending(v *snapshotv1.VolumeSnapshot) bool {
-	return !readyToUse(v) && !inError(v) && !isImported(v)
+	since, lasts := v.CreationTimestamp.Time, time.Hour
+	switch {
+	case readyToUse(v), isImported(v):
+		return false
+	case v.DeletionTimestamp != nil:
+		since = v.DeletionTimestamp.Time
+	case !isUncut(v) && inError(v):
+		return false
+	case !isUncut(v):
+		lasts = 24 * time.Hour
+	}
+	return time.Since(since) < lasts
 }
 
 // inFlight returns whether a snapshot is uncut, and not for long.

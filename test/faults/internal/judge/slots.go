@@ -26,6 +26,24 @@ func Anchor(schedule *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeC
 	return later(schedule.CreationTimestamp.Time, claim.CreationTimestamp.Time)
 }
 
+// carried returns the slot of the newest snapshot of a series that is older than its PVC, which a rollback carried over; zero without one.
+func (e *series) carried() (slot time.Time) {
+	for _, s := range e.snapshots {
+		if covered, ok := coveredSlot(s, e.now); ok && s.CreationTimestamp.Before(&e.claim.CreationTimestamp) {
+			slot = later(slot, covered)
+		}
+	}
+	return slot
+}
+
+// first returns the time from which the PVC has slots.
+func (e *series) first() time.Time {
+	if carried := e.carried(); !carried.IsZero() {
+		return carried
+	}
+	return Anchor(e.schedule, e.claim)
+}
+
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -78,12 +96,19 @@ func (e *series) mayBeDue() bool {
 
 // latestSlot returns the latest slot of the interval or the cron line after one time, and up to another; zero if there is none.
 func (e *series) latestSlot(after, by time.Time) time.Time {
-	return e.Spec.latestSlot(Anchor(e.schedule, e.claim), e.mapKey, after, by)
+	return e.Spec.latestSlot(e.first(), e.delay(), after, by)
+}
+
+// delay returns the offset of the slots. That of the snapshot that was carried over has it already.
+func (e *series) delay() time.Duration {
+	if e.interval > 0 && !e.carried().IsZero() {
+		return 0
+	}
+	return e.offset(e.mapKey)
 }
 
 // latestSlot returns that of a PVC with an anchor. It is exact unless the zone's clock changes shortly before.
-func (spec *Spec) latestSlot(anchor time.Time, mapKey string, after, by time.Time) (none time.Time) {
-	offset := spec.offset(mapKey)
+func (spec *Spec) latestSlot(anchor time.Time, offset time.Duration, after, by time.Time) (none time.Time) {
 	base, limit := by.Add(-offset), later(anchor, after).Add(-offset)
 	switch {
 	case spec.interval == 0:

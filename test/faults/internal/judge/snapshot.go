@@ -52,7 +52,7 @@ func (j *AtWrite) create(st *State, a Attempt) {
 	}
 	j.judgeLimits(st, v, of, a)
 	for _, c := range []struct{ clause, why string }{
-		{"S4", j.takenTwice(st, of)}, {"Slot", j.noSlot(st, of)}, {"Slot", j.blocked(st, of, a)},
+		{"S4", j.takenTwice(st, of)}, {"Slot", j.noSlot(st, of)}, {"Slot", j.blocked(st, of, a)}, {"MAP-3", st.unnamedVolume(v, of)},
 	} {
 		if c.why != "" {
 			j.fail(c.clause, "VolumeSnapshot %s was created %s", a.Name, c.why)
@@ -87,11 +87,12 @@ func (j *AtWrite) noSlot(st *State, of slot) (why string) {
 			continue
 		}
 		spec, err := ReadSpec(&s.Spec)
-		switch anchor := Anchor(s, claim); {
-		case at.Before(anchor):
-			why = "for a time before the anchor"
-		case requested(s, claim.Name).Equal(at), err == nil && spec.latestSlot(anchor, of.mapKey, at.Add(-1), at).Equal(at):
+		e := st.series(spec, s, of.mapKey, time.Now())
+		switch {
+		case e.requested().Equal(at), err == nil && e.latestSlot(at.Add(-1), at).Equal(at):
 			return ""
+		case at.Before(e.first()):
+			why = "for a time before the anchor"
 		default:
 			why = fmt.Sprintf("for %s, which is not a slot of its schedule", at.UTC().Format(time.RFC3339))
 		}
