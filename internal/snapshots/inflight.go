@@ -48,6 +48,7 @@ func newInFlight(o Options, size int) *inFlight {
 		controller: mapcontroller.Access{
 			Enqueue: func(mapcontroller.Request, time.Duration) {}, Outputs: func(mapcontroller.Request) []client.Object { return nil },
 			Inputs: func(mapcontroller.Request) []string { return nil }, MadeFrom: func(string, string) []client.Object { return nil },
+			Parent: func(name types.NamespacedName) client.Object { return o.Stores.Get(anySchedule, name) },
 		},
 	}
 }
@@ -120,8 +121,9 @@ var (
 	anyClass      = &snapshotv1.VolumeSnapshotClass{}
 )
 
+// schedule returns a schedule with the spec that it is decided by; nil if there is none.
 func (f *inFlight) schedule(name types.NamespacedName) *v1alpha1.SnapshotSchedule {
-	s, _ := f.stores.Get(anySchedule, name).(*v1alpha1.SnapshotSchedule)
+	s, _ := f.controller.Parent(name).(*v1alpha1.SnapshotSchedule)
 	return s
 }
 
