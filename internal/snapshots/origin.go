@@ -64,7 +64,7 @@ func originOf(s *v1alpha1.SnapshotSchedule, related []client.Object) origin {
 		return o
 	}
 	o.selected = namespace != nil && clusterschedules.Selects(o.fleet, namespace)
-	o.recorded = recordedOwner(s) == string(o.fleet.UID)
+	o.recorded = o.fleet.UID != "" && recordedOwner(s) == string(o.fleet.UID) // one that is only previewed has no UID
 	o.owned = o.recorded || controlledByFleet(s) && metav1.IsControlledBy(s, o.fleet)
 	o.child = o.child || o.selected || o.owned
 	if !o.child {
