@@ -37,7 +37,7 @@ func newOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *operator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := snapshots.MapController(snapshots.Options{}, nil, 0)
+	c := snapshots.MapController(snapshots.Options{Stores: snapshots.NewStores()}, nil, 0)
 	planner, err := c.Planner(scheme, s, compiled)
 	if err != nil {
 		t.Fatal(err)

@@ -67,3 +67,7 @@ func excluded(namespace client.Object) bool {
 	_, ok := namespace.GetAnnotations()[v1alpha1.AnnotationExclude]
 	return ok
 }
+
+// ExclusionChanged returns whether an update of a namespace excludes it, or includes it again. What else decides
+// whether it is selected always counts.
+func ExclusionChanged(before, after client.Object) bool { return excluded(before) != excluded(after) }

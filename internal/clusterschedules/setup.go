@@ -57,7 +57,7 @@ func MapController(
 		Inputs: []mapcontroller.Input{{
 			Object:   NewNamespace(),
 			Resource: namespacesResource,
-			Changed:  func(before, after client.Object) bool { return excluded(before) != excluded(after) },
+			Changed:  ExclusionChanged,
 		}},
 		Outputs: []mapcontroller.Output{{
 			Object:     &schedule{},

@@ -4,8 +4,10 @@
 package mapcontroller
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,8 +63,8 @@ type Controller struct {
 	aggregator   *status.Aggregator
 	writer       *status.Writer
 	installed    *installed.Kinds
-	// programs holds the compiled spec of each parent, a plan.Parent, for as long as
-	// the informer holds the same object.
+	// programs holds the compiled spec of each parent, a compiledParent, for as long as
+	// the informers hold the same objects.
 	programs sync.Map
 	// changed receives parents one of whose keys changed.
 	changed queue.Late[reconcile.Request]
@@ -116,15 +118,21 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	ctl.changed.After = min(o.StatusInterval/10, time.Second/2)
 	ctl.guard = &guard.Guard{
 		Live: d.Live, Clock: o.Clock, MaxClockSkew: o.MaxClockSkew, Concurrency: min(o.Workers, 16), Kinds: kinds,
-		NewParent: spec.NewParent, Compile: ctl.compile,
+		NewParent: spec.NewParent, Compile: ctl.compile, Governors: ctl.governors,
 	}
+	ctl.lookup.Decided = func(parent client.Object) client.Object { return ctl.compiled(parent).Object }
 	writes := client.WithFieldOwner(d.Client, spec.Name)
 	ctl.executor = &execute.Executor{
 		Client: writes, Clock: o.Clock, Kinds: kinds, Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
 		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, MayCreate: spec.MayCreate, Lingers: spec.Lingers,
 	}
 	if spec.Connect != nil {
-		spec.Connect(Access{Enqueue: ctl.keys.AddAfter, Outputs: ctl.outputsOf, Inputs: ctl.inputsOf, MadeFrom: ctl.lookup.MadeFrom})
+		spec.Connect(Access{
+			Enqueue: ctl.keys.AddAfter, Outputs: ctl.outputsOf, Inputs: ctl.inputsOf, MadeFrom: ctl.lookup.MadeFrom, Parent: ctl.parentObject,
+			WakeStatus: func(parent types.NamespacedName, after time.Duration) {
+				ctl.changed.AddAfter(reconcile.Request{NamespacedName: parent}, after)
+			},
+		})
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.Add(reconcile.Request{NamespacedName: parent})
@@ -150,9 +158,17 @@ func (c *Controller) OutputIndexers(kind int) toolscache.Indexers {
 // Limiter returns the rate limiter of the queue of keys.
 func (c *Controller) Limiter() *queue.Attempts { return c.attempts }
 
-// compile compiles a parent as it was read.
-func (c *Controller) compile(parent client.Object) plan.Parent {
-	program, err := c.programOf(parent)
+// governors returns what the cache has of the objects that decide about a parent's spec.
+func (c *Controller) governors(parent client.Object) []client.Object {
+	if c.spec.Governors == nil {
+		return nil
+	}
+	return c.spec.Governors(parent)
+}
+
+// compile compiles a parent as it was read, with its governors.
+func (c *Controller) compile(parent client.Object, governors []client.Object) plan.Parent {
+	program, err := c.programOf(parent, governors)
 	if errs := validation.IsValidLabelValue(parent.GetName()); len(errs) > 0 {
 		err = fmt.Errorf("metadata.name cannot be the label of an output: %s", errs[0])
 	}
@@ -163,18 +179,21 @@ func (c *Controller) compile(parent client.Object) plan.Parent {
 		program.Selects, err = selector(parent)
 	}
 	if err != nil {
-		return plan.Parent{Object: parent, Invalid: err}
+		return plan.Parent{Object: parent, Read: parent, Invalid: err}
 	}
-	return plan.Parent{Object: parent, Program: &program}
+	return plan.Parent{Object: cmp.Or(program.Parent, parent), Read: parent, Program: &program}
 }
 
-// programOf calls Compile. A spec with which it panics is invalid.
-func (c *Controller) programOf(parent client.Object) (program plan.Program, err error) {
+// programOf calls Compile or Govern. A spec with which it panics is invalid.
+func (c *Controller) programOf(parent client.Object, governors []client.Object) (program plan.Program, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			program, err = plan.Program{}, plan.NewPanicError(value)
 		}
 	}()
+	if len(governors) > 0 {
+		return c.spec.Govern(parent, governors)
+	}
 	return c.spec.Compile(parent)
 }
 
@@ -186,23 +205,37 @@ func (c *Controller) parent(name types.NamespacedName) (p plan.Parent, ok bool) 
 	return p, false
 }
 
-// compiled returns a parent with its compiled spec, which is valid while the informer holds the
-// same object. A version of which only the status differs is compiled again: decisions may read
+// compiledParent is a parent with its compiled spec, and what it was compiled from.
+type compiledParent struct {
+	parent    plan.Parent
+	governors []client.Object
+}
+
+// compiled returns a parent with its compiled spec, which is valid while the informers hold the
+// same objects. A version of which only the status differs is compiled again: decisions may read
 // all of a parent, as those about snapshots read status.retention, and after a restore of etcd
 // another spec may have the UID and the generation. It costs little: 22 µs for a
 // SnapshotSchedule, after a write that took longer, once in a StatusInterval.
 func (c *Controller) compiled(o client.Object) plan.Parent {
 	name := client.ObjectKeyFromObject(o)
+	governors := c.governors(o)
 	known, ok := c.programs.Load(name)
-	if ok && known.(plan.Parent).Object == o {
-		return known.(plan.Parent)
+	before, _ := known.(compiledParent)
+	if ok && before.parent.Read == o && slices.Equal(before.governors, governors) {
+		return before.parent
 	}
-	p := c.compile(o)
-	if invalid := p.Invalid; invalid != nil && (!ok || !sameError(known.(plan.Parent).Invalid, invalid)) {
+	p := c.compile(o, governors)
+	if invalid := p.Invalid; invalid != nil && (!ok || !sameError(before.parent.Invalid, invalid)) {
 		c.log.Error(invalid, "Invalid spec", append(where(invalid), "namespace", o.GetNamespace(), "name", o.GetName())...)
 	}
-	c.programs.Store(name, p)
+	c.programs.Store(name, compiledParent{p, governors})
 	return p
+}
+
+// parentObject implements Access.Parent.
+func (c *Controller) parentObject(name types.NamespacedName) client.Object {
+	p, _ := c.parent(name)
+	return p.Object
 }
 
 func sameError(a, b error) bool { return a != nil && b != nil && a.Error() == b.Error() }

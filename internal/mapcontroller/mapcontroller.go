@@ -47,6 +47,13 @@ type MapController struct {
 	// be changed. The Program may read all of it, status included: every version that
 	// the cache has is compiled, once. Required.
 	Compile func(parent client.Object) (Program, error)
+	// Governors returns objects, from a cache, that decide about a parent's spec. Their kinds are Live
+	// RelatedKinds whose changes concern the parent. Nil: there are none.
+	Governors func(parent client.Object) []client.Object
+	// Govern takes the place of Compile for a parent that has Governors: those that the cache has, or those that
+	// the API server has before a delete. The Program may name another version of the Parent, of which only the spec
+	// differs. Required with Governors.
+	Govern func(parent client.Object, governors []client.Object) (Program, error)
 	// MapKey returns the key of an input. A key stands for all inputs that carry
 	// it. An input with an empty key is nobody's. One whose key cannot be the value of a
 	// label has its creates refused. Nil: the UID.
@@ -100,7 +107,7 @@ type MapController struct {
 	// RecordsTime returns whether the parent's status is about to record a time on which
 	// decisions depend. It is then computed with the API server's time, in the Summary.
 	// Nil: it never is.
-	RecordsTime func(now time.Time, parent client.Object) bool
+	RecordsTime func(now time.Time, parent client.Object, s Summary) bool
 	// Record is the field of the status that has this time. It is written also while
 	// nothing else is known. Required with RecordsTime.
 	Record string
@@ -126,6 +133,10 @@ type Access struct {
 	Outputs func(Request) []client.Object
 	// Inputs returns the MapKey of the inputs that a key selects; none without the parent.
 	Inputs func(Request) []string
+	// Parent returns a parent as it is decided about, as far as the cache has it; nil without it.
+	Parent func(types.NamespacedName) client.Object
+	// WakeStatus has a parent's status computed again after a delay.
+	WakeStatus func(parent types.NamespacedName, after time.Duration)
 	// MadeFrom returns the outputs that were made from the input with a MapKey, beside those
 	// that have it as their map key, in a namespace.
 	MadeFrom func(namespace, input string) []client.Object
@@ -194,6 +205,7 @@ func (c MapController) withDefaults() (*MapController, error) {
 	missing.unless(c.Tags.MapKey != "" && c.Tags.Parent != "", "Tags: both labels must be set")
 	missing.unless(c.NewParent != nil, "NewParent is nil")
 	missing.unless(c.Compile != nil, "Compile is nil")
+	missing.unless((c.Governors == nil) == (c.Govern == nil), "Governors and Govern: set both or neither")
 	missing.unless(len(c.Inputs) > 0, "Inputs is empty")
 	missing.unless(len(c.Outputs) > 0, "Outputs is empty")
 	missing.unless((c.Record == "") == (c.RecordsTime == nil), "Record and RecordsTime: set both or neither")

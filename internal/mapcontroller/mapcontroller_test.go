@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/informer"
@@ -22,12 +23,15 @@ import (
 
 func TestNewNamesWhatIsMissing(t *testing.T) {
 	for want, change := range map[string]func(*MapController, *Dependencies, *Options){
-		"":                                func(*MapController, *Dependencies, *Options) {},
-		"Name is empty":                   func(c *MapController, _ *Dependencies, _ *Options) { c.Name = "" },
-		"Tags: both labels":               func(c *MapController, _ *Dependencies, _ *Options) { c.Tags.Parent = "" },
-		"Tags: both labels must be set":   func(c *MapController, _ *Dependencies, _ *Options) { c.Tags.MapKey = "" },
-		"NewParent is nil":                func(c *MapController, _ *Dependencies, _ *Options) { c.NewParent = nil },
-		"Compile is nil":                  func(c *MapController, _ *Dependencies, _ *Options) { c.Compile = nil },
+		"":                              func(*MapController, *Dependencies, *Options) {},
+		"Name is empty":                 func(c *MapController, _ *Dependencies, _ *Options) { c.Name = "" },
+		"Tags: both labels":             func(c *MapController, _ *Dependencies, _ *Options) { c.Tags.Parent = "" },
+		"Tags: both labels must be set": func(c *MapController, _ *Dependencies, _ *Options) { c.Tags.MapKey = "" },
+		"NewParent is nil":              func(c *MapController, _ *Dependencies, _ *Options) { c.NewParent = nil },
+		"Compile is nil":                func(c *MapController, _ *Dependencies, _ *Options) { c.Compile = nil },
+		"Governors and Govern": func(c *MapController, _ *Dependencies, _ *Options) {
+			c.Governors = func(client.Object) []client.Object { return nil }
+		},
 		"Inputs is empty":                 func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = nil },
 		"Outputs is empty":                func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = nil },
 		"Inputs[0]: Object and Resource":  func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = []Input{{Object: &corev1.Secret{}}} },
@@ -101,7 +105,7 @@ func TestCompile(t *testing.T) {
 			if test.change != nil {
 				test.change(h)
 			}
-			got := h.compile(test.parent)
+			got := h.compile(test.parent, nil)
 			if test.wantInvalid != "" {
 				if got.Invalid == nil || !strings.Contains(got.Invalid.Error(), test.wantInvalid) {
 					t.Errorf("got %v, want %q", got.Invalid, test.wantInvalid)
@@ -146,6 +150,41 @@ func TestAnInvalidSpecIsLoggedOnce(t *testing.T) {
 	}
 	if logged != 1 {
 		t.Errorf("logged %d times", logged)
+	}
+}
+
+// A spec that something else decides is compiled again when that changes, and everything takes the parent with that spec.
+func TestSpecsFollowTheirGovernors(t *testing.T) {
+	governor, compiled := fixture.Input(), 0
+	decided := fixture.Parent(func(p *appsv1.Deployment) { p.Annotations = map[string]string{"test/decided": "by the governor"} })
+	var governors []client.Object
+	h := newHarness(t, []client.Object{fixture.Parent()}, nil, func(c *MapController, _ *Options) {
+		compile := c.Compile
+		c.Governors = func(client.Object) []client.Object { return governors }
+		c.Govern = func(parent client.Object, by []client.Object) (Program, error) {
+			compiled++
+			p, err := compile(parent)
+			p.Parent = decided
+			return p, err
+		}
+	})
+	name := client.ObjectKeyFromObject(decided)
+	if got := h.parentObject(name); got == client.Object(decided) {
+		t.Error("without a governor, another version of the parent counts")
+	}
+	governors = []client.Object{governor}
+	for range 2 {
+		if got := h.parentObject(name); got != client.Object(decided) || compiled != 1 {
+			t.Errorf("compiled %d times, got %v", compiled, got)
+		}
+	}
+	governors = []client.Object{fixture.Input()}
+	if h.parentObject(name); compiled != 2 {
+		t.Errorf("compiled %d times after the governor changed", compiled)
+	}
+	governors = nil
+	if got := h.parentObject(name); got == client.Object(decided) || h.parentObject(types.NamespacedName{Name: "none"}) != nil {
+		t.Error("after the governor is gone, its version of the parent counts")
 	}
 }
 

@@ -100,7 +100,7 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 		return reconcile.Result{}, nil
 	}
 	search := plan.SearchOf(req.NamespacedName) // the key of what concerns no map key
-	released, err := c.executor.Release(ctx, parent.Object, func() bool { return c.aggregator.Settled(parent.Object) })
+	released, err := c.executor.Release(ctx, parent, func() bool { return c.aggregator.Settled(parent.Object) })
 	switch {
 	case err != nil && ctx.Err() == nil && !apierrors.IsConflict(err):
 		p := plan.Plan{Key: plan.KeyStatus{Generation: parent.Object.GetGeneration()}}

@@ -103,12 +103,12 @@ type claimLife struct {
 	schedule  scheduleBuilder
 	claim     *corev1.PersistentVolumeClaim
 	snapshots []client.Object
-	related   []client.Object
+	governors []client.Object
 }
 
 // pass decides once, and returns the names of what it deleted.
 func (l *claimLife) pass(t *rapid.T, now time.Time) (deleted []string) {
-	p, err := Compile(l.schedule.SnapshotSchedule)
+	p, err := Compile(l.schedule.SnapshotSchedule, l.governors...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func (l *claimLife) pass(t *rapid.T, now time.Time) (deleted []string) {
 	}
 	d := p.Map(mapcontroller.Observation{
 		Now: now, MapKey: string(l.claim.UID), Selected: []client.Object{l.claim}, Outputs: slices.Clone(l.snapshots),
-		Related: append(l.related, class("one", testDriver), plainClass("a", "two.example.com"), plainClass("b", "two.example.com")),
+		Related: []client.Object{class("one", testDriver), plainClass("a", "two.example.com"), plainClass("b", "two.example.com")},
 	})
 	deleted = deletesOf(d)
 	l.snapshots = slices.DeleteFunc(l.snapshots, func(o client.Object) bool { return slices.Contains(deleted, o.GetName()) })

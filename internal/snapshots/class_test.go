@@ -367,7 +367,7 @@ func TestTiersTolerateTheSkewOfTheOption(t *testing.T) {
 	for option, want := range map[time.Duration]time.Duration{0: time.Minute, time.Hour: time.Hour} {
 		p, err := MapController(Options{Stores: NewStores(), MaxClockSkew: option}, nil, 0).Compile(every("6h").SnapshotSchedule)
 		must(t, err)
-		if got := p.Spec.(*compiled).retention.MaxClockSkew; got != want {
+		if got := p.Spec.(*program).spec.retention.MaxClockSkew; got != want {
 			t.Errorf("with option %v: %v, want %v", option, got, want)
 		}
 	}

@@ -54,7 +54,7 @@ func graceOf(s *v1alpha1.SnapshotSchedule, from origin) grace {
 	if from.confirms(s) && !from.child {
 		g.adopted = time.Time{}
 	}
-	g.edited = from.edited(s)
+	g.edited = from.edited
 	return g
 }
 
@@ -99,12 +99,31 @@ func recordOf(s *v1alpha1.SnapshotSchedule, from origin, now time.Time) *v1alpha
 			record.EditDelay = before.EditDelay
 		}
 	}
-	if from.confirms(s) || !now.Before(record.SinceTime.Add(delay(record.EditDelay))) {
+	over := from.confirms(s) || !now.Before(record.SinceTime.Add(delay(record.EditDelay)))
+	if over && from.want == nil { // else a delay that the template removes would end before the child has the generation that it counts for
 		record.EditDelay = own
 	}
-	if record.EditDelay == "" {
+	switch record.ClusterSchedule = from.owner(before.ClusterSchedule); {
+	case record.EditDelay != "":
+	case record.ClusterSchedule == "":
 		return nil
+	default: // an operator of some namespaces knows no children, and cannot know that the owner is gone
+		record.EditDelay = childDelay
 	}
+	return &record
+}
+
+// ownerOnly returns the status.retention that a schedule should have while the API server's time is not known: without the
+// owner nothing is taken. A record of no generation begins anew when the time is known, and nothing is deleted before.
+func ownerOnly(s *v1alpha1.SnapshotSchedule, from origin) *v1alpha1.RetentionRecord {
+	if !from.unrecorded() {
+		return s.Status.Retention
+	}
+	record := v1alpha1.RetentionRecord{SinceTime: s.CreationTimestamp, EditDelay: from.delay(s)}
+	if s.Status.Retention != nil {
+		record = *s.Status.Retention
+	}
+	record.ClusterSchedule = string(from.fleet.UID)
 	return &record
 }
 
@@ -118,7 +137,8 @@ func recordsTime(now time.Time, s *v1alpha1.SnapshotSchedule, from origin) bool 
 // it at a time. The related objects are those of OriginNames, as far as they are known.
 func Recorded(s *v1alpha1.SnapshotSchedule, now time.Time, related ...client.Object) *v1alpha1.SnapshotSchedule {
 	s = s.DeepCopy()
-	s.Status.Retention = recordOf(s, originOf(s, related), now)
+	from := originOf(s, related)
+	s.Status.Retention = recordOf(from.decided(s), from, now)
 	return s
 }
 

@@ -25,7 +25,7 @@ func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProtected); c != nil && c.Status != metav1.ConditionUnknown {
 		f.Protected, f.Protection = c.Status == metav1.ConditionTrue, c.Reason
 	}
-	spec, ok := known.Spec.(*compiled)
+	p, ok := known.Spec.(*program)
 	if !ok || known.Totals == nil {
 		return f
 	}
@@ -38,7 +38,7 @@ func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 		f.ReadySnapshots += int(groups.Total)
 	}
 	f.RecoveryPoint, f.Verified, f.NextSlot = sum.RecoveryPoint, sum.Verified, timeIn(status.NextSnapshotTime)
-	f.Interval = intervalOf(spec.rule, now)
+	f.Interval = intervalOf(p.spec.rule, now)
 	f.Suspended, f.ClusterSchedule = s.Spec.Suspend, s.Labels[v1alpha1.LabelClusterSchedule]
 	f.Paused = meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRetentionPaused)
 	f.Problems = len(status.Problems) + int(status.MoreProblems)

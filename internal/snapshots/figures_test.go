@@ -34,12 +34,12 @@ func gaugesOf(t *testing.T, s scheduleBuilder, known mapcontroller.Summary) map[
 }
 
 // specOf returns a compiled spec, as the engine passes it on.
-func specOf(s scheduleBuilder) *compiled {
-	spec, err := compile(&s.Spec)
+func specOf(s scheduleBuilder) *program {
+	p, err := newProgram(s.SnapshotSchedule, origin{}, true)
 	if err != nil {
 		panic(err)
 	}
-	return spec
+	return p
 }
 
 // Contract: MET-1.

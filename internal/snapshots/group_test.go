@@ -314,7 +314,7 @@ func TestNewGroupSnapshot(t *testing.T) {
 	s.Spec.SnapshotTemplate.Metadata = v1alpha1.SnapshotTemplateMetadata{Labels: map[string]v1alpha1.LabelValue{"tier": "gold"}, Annotations: map[string]string{"note": "x"}}
 	a, b := claim("a").member(), claim("b").member()
 	a.Labels["instance"], b.Labels["instance"] = "one", "one"
-	p, err := newProgram(s.SnapshotSchedule, true)
+	p, err := newProgram(s.SnapshotSchedule, origin{}, true)
 	must(t, err)
 	d := p.mapGroup(mapcontroller.Observation{Now: noon, MapKey: p.groupKey(a), Selected: []client.Object{b.PersistentVolumeClaim, a.PersistentVolumeClaim}})
 	v := d.Ensure[0].Object.(*groupv1.VolumeGroupSnapshot)
@@ -345,7 +345,7 @@ func TestAPVCWithoutTheLabelBelongsToNoGroup(t *testing.T) {
 	s := every("6h").grouped().ttl("1d")
 	s.Spec.Group.ByLabel = "instance"
 	a := claim("a").member()
-	p, err := newProgram(s.SnapshotSchedule, true)
+	p, err := newProgram(s.SnapshotSchedule, origin{}, true)
 	must(t, err)
 	if key := p.groupKey(a); key != "a-uid" {
 		t.Fatalf("key %s", key)

@@ -36,9 +36,9 @@ const memberPatience = time.Minute
 // mapGroup decides which group snapshots a group of selected PVCs should have.
 func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decision {
 	seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
-	of, from := p.groupOf(seen), p.origin(seen.Related)
+	of := p.groupOf(seen)
 	of.taken = takenElsewhere(&of, seen)
-	slots := p.slots(&of, from, seen.Now)
+	slots := p.slots(&of, seen.Now)
 	classes := Classes{Known: p.classesKnown, GroupsUnknown: p.groupClassesUnknown || len(seen.Missing) > 0, All: seen.Related}
 	class, ofDriver, refused, skipReason := p.classForGroup(&of, classes, seen)
 	limit, guessed := classes.guess(ofDriver, classTaken(seen.Outputs))
@@ -48,10 +48,10 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 		volumes[i].guessed = guessed
 	}
 	g.Whole.VolumeFull = slices.ContainsFunc(volumes, func(v volume) bool { return v.full() })
-	if skipReason == "" && refused.Reason == "" {
+	if skipReason == "" && refused.Reason == "" && !p.from.unrecorded() {
 		g.Whole.Slot = slots.Current
 	}
-	decided, d, spared := p.decideGroup(seen, g, from)
+	decided, d, spared := p.decideGroup(seen, g)
 	status := p.statusOf(&of, g.Whole.Snapshots, seen.Now)
 	status.Spared, d.Status = spared, status
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
@@ -80,11 +80,8 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	}
 	p.addWords(&d, status, g.Whole.Snapshots, seen)
 	p.addTroubles(&d, status, refused, g.Whole.Snapshots, slots, decided.Take, seen.Now)
-	p.addParts(&d, status, &of, g, from, seen.Now)
+	p.addParts(&d, status, &of, g, seen.Now)
 	p.addMembers(&d, status, g, seen.Now)
-	if template := from.withheld(p.schedule); template != nil && refused.Reason == "" {
-		p.addWithheld(&d, status, template, &of, g.Whole.Snapshots, decided.Take, seen.Now)
-	}
 	return d
 }
 
@@ -92,7 +89,7 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 func (p *program) groupTombstone(seen mapcontroller.Observation) mapcontroller.Decision {
 	seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
 	g := groupSeriesOf(seen)
-	_, d, spared := p.decideGroup(seen, g, p.origin(seen.Related))
+	_, d, spared := p.decideGroup(seen, g)
 	if len(seen.Outputs) > 0 {
 		status := &keyStatus{LastSnapshot: retention.LastSlot(g.Whole.Snapshots, seen.Now), Spared: spared}
 		p.addUnfinishedGroups(&d, status, g, seen)
@@ -103,10 +100,10 @@ func (p *program) groupTombstone(seen mapcontroller.Observation) mapcontroller.D
 
 // decideGroup asks retention about the group snapshots of a key.
 func (p *program) decideGroup(
-	seen mapcontroller.Observation, g *groupSeries, from origin,
+	seen mapcontroller.Observation, g *groupSeries,
 ) (decided retention.Decision, d mapcontroller.Decision, n spared) {
 	decided = retention.DecideGroup(p.spec.retention, seen.Now, g.GroupSeries)
-	d, n = p.carryOut(seen, g.Whole, decided, from)
+	d, n = p.carryOut(seen, g.Whole, decided)
 	d.Delete = slices.DeleteFunc(d.Delete, func(r mapcontroller.Removal) bool {
 		may, at := mayGo(r.Object.(*groupv1.VolumeGroupSnapshot), p.spec.retention.ReadyDeadline, seen.Now.Add(-seen.Ahead))
 		if !may {
@@ -197,7 +194,7 @@ func (p *program) classForGroup(
 }
 
 // addParts adds what is known of each PVC of a group.
-func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *subject, g *groupSeries, from origin, now time.Time) {
+func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *subject, g *groupSeries, now time.Time) {
 	status.RecoveryPoint = time.Time{}
 	for i, claim := range of.claims {
 		found, series := g.of(claim)
@@ -208,7 +205,7 @@ func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *sub
 		part := &status.group.parts[i]
 		part.recoveryPoint = recoveryPoint(g.everywhere(claim), since, now)
 		if skip(claim) == "" {
-			part.protection = p.protect(d, of, since, from, g.everywhere(claim), now)
+			part.protection = p.protect(d, of, since, g.everywhere(claim), now)
 			status.RecoveryPoint = earliest(status.RecoveryPoint, part.recoveryPoint)
 			status.noneReady = status.noneReady || retention.NewestReady(series, now) < 0
 		}

@@ -124,7 +124,7 @@ func TestHostileTextInStatusAndEvents(t *testing.T) {
 		defer testMetrics.Forget(client.ObjectKeyFromObject(s))
 		r := newReporter(recorder, c, newInFlight(Options{Clock: c, Stores: NewStores()}, 0), testMetrics)
 		summary := known(1)
-		p, err := newProgram(s.SnapshotSchedule, true)
+		p, err := newProgram(s.SnapshotSchedule, origin{}, true)
 		switch {
 		case err != nil:
 			summary.Invalid = err

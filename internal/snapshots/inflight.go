@@ -49,6 +49,7 @@ func newInFlight(o Options, size int) *inFlight {
 		controller: mapcontroller.Access{
 			Enqueue: func(mapcontroller.Request, time.Duration) {}, Outputs: func(mapcontroller.Request) []client.Object { return nil },
 			Inputs: func(mapcontroller.Request) []string { return nil }, MadeFrom: func(string, string) []client.Object { return nil },
+			Parent: func(name types.NamespacedName) client.Object { return o.Stores.Get(anySchedule, name) },
 		},
 	}
 }
@@ -127,8 +128,9 @@ func (f *inFlight) volumes(claims []*corev1.PersistentVolumeClaim, storage capac
 	return all
 }
 
+// schedule returns a schedule with the spec that it is decided by; nil if there is none.
 func (f *inFlight) schedule(name types.NamespacedName) *v1alpha1.SnapshotSchedule {
-	s, _ := f.stores.Get(anySchedule, name).(*v1alpha1.SnapshotSchedule)
+	s, _ := f.controller.Parent(name).(*v1alpha1.SnapshotSchedule)
 	return s
 }
 

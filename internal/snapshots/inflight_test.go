@@ -343,7 +343,7 @@ func TestKeysLeaveTheQueue(t *testing.T) {
 // it is queued, or is created.
 func (r *testReporter) decidedPass(t *testing.T, s scheduleBuilder, now time.Time, queued bool, snapshots ...snapshotBuilder) *keyStatus {
 	t.Helper()
-	p, err := newProgram(s.SnapshotSchedule, true)
+	p, err := newProgram(s.SnapshotSchedule, origin{}, true)
 	must(t, err)
 	status := p.mapClaim(mapcontroller.Observation{
 		Now: now, Related: []client.Object{class("fast", testDriver)}, Selected: []client.Object{claim("data").of(testDriver).PersistentVolumeClaim}, Outputs: series(snapshots).objects(),
@@ -489,7 +489,7 @@ func TestSlotThatFailedUntilItWasTooOldIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newTestReporter()
 			decide := func(s scheduleBuilder, c claimBuilder, now time.Time, age time.Duration) *keyStatus {
-				p, err := newProgram(s.SnapshotSchedule, true)
+				p, err := newProgram(s.SnapshotSchedule, origin{}, true)
 				must(t, err)
 				return p.mapClaim(mapcontroller.Observation{
 					Now: now, Related: []client.Object{class("fast", testDriver)},

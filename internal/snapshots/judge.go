@@ -23,10 +23,8 @@ import (
 // Judge makes the decisions of the operator about one schedule outside of the
 // operator, and says why. It is not safe for concurrent use.
 type Judge struct {
-	program *program
-	classes Classes
-	// origin are the objects that have a say about the schedule, as far as they are known.
-	origin    []client.Object
+	program   *program
+	classes   Classes
 	grace     grace
 	planner   *mapcontroller.Planner
 	functions mapcontroller.Program
@@ -105,26 +103,25 @@ type Judgment struct {
 // fit: who asks may not read them, unlike the operator. The related objects are those of
 // OriginNames, as far as they are known: without them, nobody has confirmed a child.
 func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Classes, related ...client.Object) (*Judge, error) {
-	if !classes.Known {
-		s = s.DeepCopy()
-		s.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassNames = nil
-	}
-	if s.Spec.Group != nil && s.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
-		s = s.DeepCopy()
-		controllerutil.AddFinalizer(s, v1alpha1.FinalizerRelease) // as the operator does first
-	}
-	p, err := newProgram(s, classes.Known)
+	p, err := newProgram(s, originOf(s, related), classes.Known)
 	if err != nil {
 		return nil, err
 	}
+	p.schedule = p.schedule.DeepCopy()
+	if !classes.Known {
+		p.schedule.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassNames = nil
+	}
+	if p.schedule.Spec.Group != nil && p.schedule.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
+		controllerutil.AddFinalizer(p.schedule, v1alpha1.FinalizerRelease) // as the operator does first
+	}
 	p.groupClassesUnknown = classes.GroupsUnknown
 	functions := p.functions()
-	planner, err := kinds().Planner(scheme, s, functions)
+	planner, err := kinds().Planner(scheme, p.schedule, functions)
 	if err != nil {
 		return nil, err
 	}
 	j := &Judge{
-		program: p, classes: classes, origin: related, grace: graceOf(s, p.origin(related)), planner: planner, functions: functions,
+		program: p, classes: classes, grace: graceOf(p.schedule, p.from), planner: planner, functions: functions,
 	}
 	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string) {
 		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision, SparedFor: sparedFor}
@@ -160,8 +157,8 @@ func (j *Judge) SparedUntil(reason string) time.Time {
 // reason are deleted at once; empty if nothing does.
 func (j *Judge) Confirmation(reason string) string {
 	s := j.program.schedule
-	switch from := j.program.origin(j.origin); {
-	case from.edited(s), reason == v1alpha1.ReasonDeletionStuck:
+	switch from := j.program.from; {
+	case from.edited, reason == v1alpha1.ReasonDeletionStuck:
 		return ""
 	case !from.child:
 		return fmt.Sprintf("annotation %s=%d confirms it", v1alpha1.AnnotationConfirmGeneration, s.Generation)
@@ -201,10 +198,10 @@ func (j *Judge) observe(now time.Time, of Series) mapcontroller.Observation {
 }
 
 func (j *Judge) related(restores []client.Object) []client.Object {
-	if len(restores) == 0 && len(j.origin) == 0 {
+	if len(restores) == 0 {
 		return j.classes.All
 	}
-	return slices.Concat(restores, j.classes.All, j.origin)
+	return slices.Concat(restores, j.classes.All)
 }
 
 // Again decides about a series whose outputs are known to be the schedule's own,
@@ -245,7 +242,7 @@ func (j *Judge) complete(seen mapcontroller.Observation, status any) Judgment {
 		return result
 	}
 	of := j.subject(seen, result.Series.Snapshots)
-	result.Slots = j.program.slots(&of, j.program.origin(j.origin), seen.Now)
+	result.Slots = j.program.slots(&of, seen.Now)
 	if of.group != "" {
 		result.addParts(&of, status, seen)
 	}
@@ -301,7 +298,7 @@ func (j *Judge) NextSlots(of Series, now time.Time, n int) []time.Time {
 	}
 	var next []time.Time
 	for subject := j.subject(seen, j.own(of.Snapshots)); len(next) < n; {
-		slots := j.program.slots(&subject, j.program.origin(j.origin), now)
+		slots := j.program.slots(&subject, now)
 		if slots.Next.IsZero() {
 			break
 		}

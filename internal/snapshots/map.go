@@ -34,8 +34,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	claim := seen.Selected[0].(*corev1.PersistentVolumeClaim)
 	snapshots := snapshotsOf(seen.Outputs, restoring(seen.Related))
 	of := subjectOf(p.schedule, claim, snapshots, seen.Now)
-	from := p.origin(seen.Related)
-	slots := p.slots(&of, from, seen.Now)
+	slots := p.slots(&of, seen.Now)
 	class, refused, skipReason := p.classFor(claim, seen)
 	limit, guessed := p.limitedBy(claim, class, seen)
 	storage := volumeOf(claim, Classes{All: seen.Related}.capacityOf(limit), seen)
@@ -46,10 +45,10 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		Snapshots:     snapshots,
 		VolumeFull:    storage.full(),
 	}
-	if skipReason == "" && refused.Reason == "" { // else one that failed has no replacement
+	if skipReason == "" && refused.Reason == "" && !p.from.unrecorded() { // else one that failed has no replacement
 		series.Slot = slots.Current
 	}
-	decided, d, spared := p.decide(seen, series, from)
+	decided, d, spared := p.decide(seen, series)
 	if decided.Take.Create() {
 		d.Ensure = append(d.Ensure, desired(&of, newSnapshot(p.schedule, claim, class, slots.Current), limit, series.Snapshots, seen.Now))
 	}
@@ -77,36 +76,16 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}
-	status.protection = p.protect(&d, &of, of.since(), from, series.Snapshots, seen.Now)
+	status.protection = p.protect(&d, &of, of.since(), series.Snapshots, seen.Now)
 	p.addWords(&d, status, series.Snapshots, seen)
 	status.addDrills(drillsOf(seen.Outputs, series.Snapshots, seen.Now))
 	p.addTroubles(&d, status, refused, series.Snapshots, slots, decided.Take, seen.Now)
-	if template := from.withheld(p.schedule); template != nil && refused.Reason == "" {
-		p.addWithheld(&d, status, template, &of, series.Snapshots, decided.Take, seen.Now)
-	}
 	return d
 }
 
 // isDue returns whether the current slot has no snapshot, also if a problem or another snapshot is in the way.
 func isDue(slots schedule.Slots, series []retention.Snapshot, now time.Time) bool {
 	return !slots.Current.IsZero() && !slots.Current.After(now) && !retention.Covered(series, slots.Current, now)
-}
-
-// addWithheld adds that a PVC is overdue whose snapshots are withheld: nobody may ever make the specs
-// equal. It is so by both, because an edit of either does not make an earlier slot late.
-func (p *program) addWithheld(
-	d *mapcontroller.Decision, status *keyStatus, template *compiled,
-	of *subject, series []retention.Snapshot, take retention.Take, now time.Time,
-) {
-	late := true
-	for _, spec := range [...]*compiled{p.spec, template} {
-		slots := spec.slots(of, v1alpha1.Request{}, now)
-		d.Next = earliest(d.Next, slots.Next)
-		late = late && overdue(spec, series, slots, take, now)
-	}
-	if late {
-		status.add(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: overdueMessage + withheldMessage(p.schedule)})
-	}
 }
 
 // desired returns a snapshot as a desired output. Its subject lacks one since its last slot or, without
@@ -155,16 +134,12 @@ func (p *program) addTroubles(
 }
 
 // protect returns whether a PVC is protected, by the slots that it would have if the schedule were not
-// suspended, or by those of its template's spec while its own is another one. Only those from a time on count.
+// suspended. Only those from a time on count.
 func (p *program) protect(
-	d *mapcontroller.Decision, of *subject, since time.Time, from origin, series []retention.Snapshot, now time.Time,
+	d *mapcontroller.Decision, of *subject, since time.Time, series []retention.Snapshot, now time.Time,
 ) protection {
-	spec := p.spec
-	if template := from.withheld(p.schedule); template != nil {
-		spec = template
-	}
 	covered := retention.LastReadySlot(series, now)
-	protected, until := protectionOf(spec.timeline(of), since, covered, spec.retention.ReadyDeadline, now)
+	protected, until := protectionOf(p.spec.timeline(of), since, covered, p.spec.retention.ReadyDeadline, now)
 	d.Next = earliest(d.Next, until)
 	return protected
 }
@@ -233,12 +208,9 @@ const unseenMessage = "no snapshot is seen for a whole slot, although the API se
 
 // slots returns the slots of a subject. Nothing that can be written on a PVC is read: whoever may
 // edit it would otherwise decide how many snapshots displace the older ones. A malformed request
-// is a problem of the schedule, not of its PVCs. There are none while the schedule is withheld.
-func (p *program) slots(of *subject, from origin, now time.Time) schedule.Slots {
-	if from.withheld(p.schedule) != nil {
-		return schedule.Slots{}
-	}
-	request, _ := v1alpha1.RequestOf(from.requester(p.schedule).GetAnnotations())
+// is a problem of the schedule, not of its PVCs.
+func (p *program) slots(of *subject, now time.Time) schedule.Slots {
+	request, _ := v1alpha1.RequestOf(p.from.requester(p.schedule).GetAnnotations())
 	return p.spec.slots(of, request, now)
 }
 
@@ -277,7 +249,7 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 		}
 	}
 	var d mapcontroller.Decision
-	_, d, status.Spared = p.decide(seen, series, p.origin(seen.Related))
+	_, d, status.Spared = p.decide(seen, series)
 	if len(seen.Outputs) > 0 {
 		var claim client.Object = &corev1.PersistentVolumeClaim{}
 		if claim.SetName(claimName(seen.Outputs[0])); len(seen.Unselected) > 0 {
@@ -294,16 +266,16 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 // decide asks retention about a series, and counts the snapshots that it would delete
 // and that are spared for now.
 func (p *program) decide(
-	seen mapcontroller.Observation, series retention.Series, from origin,
+	seen mapcontroller.Observation, series retention.Series,
 ) (decided retention.Decision, d mapcontroller.Decision, n spared) {
 	decided = retention.Decide(p.spec.retention, seen.Now, series)
-	d, n = p.carryOut(seen, series, decided, from)
+	d, n = p.carryOut(seen, series, decided)
 	return decided, d, n
 }
 
 // carryOut returns what becomes of the outputs, whose series retention has decided about.
 func (p *program) carryOut(
-	seen mapcontroller.Observation, series retention.Series, decided retention.Decision, from origin,
+	seen mapcontroller.Observation, series retention.Series, decided retention.Decision,
 ) (d mapcontroller.Decision, n spared) {
 	var sparedFor []string
 	if p.decided != nil {
@@ -311,7 +283,7 @@ func (p *program) carryOut(
 		defer func() { p.decided(seen.Outputs, series, decided, sparedFor) }()
 	}
 	d.Next, d.Places = decided.Next, places(series.Snapshots)
-	grace := graceOf(p.schedule, from)
+	grace := graceOf(p.schedule, p.from)
 	for i, verdict := range decided.Verdicts {
 		if p.spec.retention.TakenAhead(&series.Snapshots[i]) {
 			d.Next = earliest(d.Next, seen.Now.Add(clockCheck))

@@ -19,6 +19,7 @@ import (
 
 // mapCase is a row of a table about Map, or about Tombstone if tombstone is set.
 type mapCase struct {
+	governors []client.Object
 	schedule  scheduleBuilder
 	claim     claimBuilder // default: claim("data")
 	tombstone bool
@@ -61,7 +62,7 @@ func (tc *mapCase) observe() mapcontroller.Observation {
 
 // decider returns the compiled Map or Tombstone.
 func (tc *mapCase) decider(t interface{ Fatal(...any) }) func(mapcontroller.Observation) mapcontroller.Decision {
-	compiled, err := Compile(tc.schedule.SnapshotSchedule)
+	compiled, err := Compile(tc.schedule.SnapshotSchedule, tc.governors...)
 	if err != nil {
 		t.Fatal(err)
 	}

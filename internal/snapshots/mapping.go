@@ -15,24 +15,26 @@ import (
 )
 
 // Compile compiles a SnapshotSchedule, for everything that decides as the engine
-// does. VolumeSnapshotClasses are taken from the related objects.
-func Compile(parent client.Object) (mapcontroller.Program, error) {
-	return compileFor(parent, true, DefaultMaxClockSkew)
+// does. VolumeSnapshotClasses are taken from the related objects. The governors are those of OriginNames, as far as
+// they are known.
+func Compile(parent client.Object, governors ...client.Object) (mapcontroller.Program, error) {
+	s := parent.(*v1alpha1.SnapshotSchedule)
+	return compileFor(s, originOf(s, governors), true, DefaultMaxClockSkew)
 }
 
 // compileFor compiles a SnapshotSchedule for an operator of all namespaces, or of some,
 // where Roles must suffice.
-func compileFor(parent client.Object, clusterWide bool, maxClockSkew time.Duration) (mapcontroller.Program, error) {
-	p, err := newProgram(parent.(*v1alpha1.SnapshotSchedule), clusterWide)
+func compileFor(s *v1alpha1.SnapshotSchedule, from origin, clusterWide bool, maxClockSkew time.Duration) (mapcontroller.Program, error) {
+	p, err := newProgram(s, from, clusterWide)
 	if err != nil {
 		return mapcontroller.Program{}, err
 	}
-	p.fleets, p.spec.retention.MaxClockSkew = clusterWide, maxClockSkew
+	p.spec.retention.MaxClockSkew = maxClockSkew
 	return p.functions(), nil
 }
 
 func (p *program) functions() mapcontroller.Program {
-	f := mapcontroller.Program{Selects: p.selects, Map: p.mapClaim, Tombstone: p.tombstoneOf, Spec: p.spec}
+	f := mapcontroller.Program{Selects: p.selects, Map: p.mapClaim, Tombstone: p.tombstoneOf, Spec: p, Parent: p.schedule}
 	if p.schedule.Spec.Group != nil {
 		f.Map, f.Key, f.NeedsOptional = p.mapGrouped, p.groupKey, true
 	}

@@ -24,18 +24,33 @@ const childDelay v1alpha1.Duration = "1m"
 // origin says who has a say about a schedule: whoever may edit it or, if it is the child
 // of a ClusterSnapshotSchedule, only who may edit that. A tenant who may edit a child may
 // also take off its owner and its labels, which does not make it another schedule.
+//
+// What is deleted is decided more strictly than what is taken: a schedule that only has the name
+// of a ClusterSnapshotSchedule, in a namespace that it selects, keeps its snapshots like a child,
+// and takes them by its own spec.
 type origin struct {
+	// child is set if deletes are those of a child.
 	child bool
 	// fleet is the ClusterSnapshotSchedule of the schedule's name; nil if there is none, or
 	// it is not known. selected is set if it selects the schedule's namespace.
 	fleet    *v1alpha1.ClusterSnapshotSchedule
 	selected bool
+	// known is set if fleet is nil only because there is none.
+	known bool
+	// owned is set if the fleet owns the schedule, or owned it. recorded is set if the status says so.
+	owned, recorded bool
+	// want is the spec that an owned schedule is decided by, in place of its own; nil where that is the same.
+	want *v1alpha1.SnapshotScheduleSpec
+	// edited is set while the spec of a child is not that of its fleet's template. Nothing that holds data is
+	// deleted then: the operator puts it back, but who edits a child can make it so large that this is refused,
+	// and take off the owner, so that it is not tried.
+	edited bool
 }
 
-// originOf returns the origin of a schedule. The related objects include those that
+// originOf returns the origin of a schedule as it was read. The related objects include those that
 // originObjects returns, where they are known.
 func originOf(s *v1alpha1.SnapshotSchedule, related []client.Object) origin {
-	o := origin{child: controlledByFleet(s)}
+	o := origin{child: controlledByFleet(s) || recordedOwner(s) != ""}
 	var namespace client.Object
 	for _, r := range related {
 		switch r := r.(type) {
@@ -45,9 +60,48 @@ func originOf(s *v1alpha1.SnapshotSchedule, related []client.Object) origin {
 			namespace = r
 		}
 	}
-	o.selected = o.fleet != nil && namespace != nil && clusterschedules.Selects(o.fleet, namespace)
-	o.child = o.child || o.selected
+	if o.fleet == nil {
+		return o
+	}
+	o.selected = namespace != nil && clusterschedules.Selects(o.fleet, namespace)
+	o.recorded = o.fleet.UID != "" && recordedOwner(s) == string(o.fleet.UID) // one that is only previewed has no UID
+	o.owned = o.recorded || controlledByFleet(s) && metav1.IsControlledBy(s, o.fleet)
+	o.child = o.child || o.selected || o.owned
+	if !o.child {
+		return o
+	}
+	want := o.fleet.Spec.Template.Spec
+	want.Suspend = want.Suspend || !o.selected
+	if o.owned && namespace != nil && !equality.Semantic.DeepEqual(want, s.Spec) && o.governs() {
+		o.want, o.edited = &want, true
+		return o
+	}
+	want.Suspend = s.Spec.Suspend
+	o.edited = !equality.Semantic.DeepEqual(want, s.Spec)
 	return o
+}
+
+// governs returns whether the fleet's template counts. Otherwise nobody writes it to a child.
+func (o origin) governs() bool {
+	_, unselective := o.fleet.Spec.NamespaceSelector.AsSelector()
+	_, invalid := compile(&o.fleet.Spec.Template.Spec)
+	return unselective == nil && invalid == nil && o.fleet.DeletionTimestamp == nil
+}
+
+// decided returns a schedule with the spec that it is decided by.
+func (o origin) decided(s *v1alpha1.SnapshotSchedule) *v1alpha1.SnapshotSchedule {
+	if o.want == nil {
+		return s
+	}
+	decided := *s // shared with the cache, and never changed
+	decided.Spec = *o.want
+	return &decided
+}
+
+// Decided returns a schedule with the spec that it is decided by: that of the template of the ClusterSnapshotSchedule
+// that owns it, or else its own. The related objects are those of OriginNames, as far as they are known.
+func Decided(s *v1alpha1.SnapshotSchedule, related ...client.Object) *v1alpha1.SnapshotSchedule {
+	return originOf(s, related).decided(s)
 }
 
 // IsChild returns whether a schedule counts as the child of the ClusterSnapshotSchedule of its name, whatever its metadata
@@ -59,14 +113,6 @@ func IsChild(s *v1alpha1.SnapshotSchedule, related ...client.Object) bool {
 // SelectsNamespace returns whether a ClusterSnapshotSchedule selects a namespace.
 func SelectsNamespace(f *v1alpha1.ClusterSnapshotSchedule, namespace client.Object) bool {
 	return clusterschedules.Selects(f, namespace)
-}
-
-// origin returns the schedule's origin.
-func (p *program) origin(related []client.Object) origin {
-	if !p.fleets {
-		return origin{}
-	}
-	return originOf(p.schedule, related)
 }
 
 // OriginNames are the objects that have a say about a schedule: the
@@ -94,6 +140,15 @@ func originObjects(stores *informer.Stores, s client.Object) []client.Object {
 	return found
 }
 
+// recordedOwner returns the UID of the ClusterSnapshotSchedule that owns a schedule, or owned it, as its status
+// says: tenants cannot write it.
+func recordedOwner(s *v1alpha1.SnapshotSchedule) string {
+	if s.Status.Retention == nil {
+		return ""
+	}
+	return s.Status.Retention.ClusterSchedule
+}
+
 func controlledByFleet(s client.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(s)
 	if ref == nil || ref.Kind != "ClusterSnapshotSchedule" {
@@ -109,41 +164,7 @@ func (o origin) confirms(s *v1alpha1.SnapshotSchedule) bool {
 	if !o.child {
 		return confirmsItself(s)
 	}
-	if o.fleet == nil || !confirmsItself(o.fleet) {
-		return false
-	}
-	return !o.edited(s)
-}
-
-// edited returns whether the spec of a child is not that of its ClusterSnapshotSchedule's
-// template, but for suspend. Nothing that holds data is deleted under it: the operator puts
-// it back, but who edits a child can make it so large that this is refused, and take off the
-// owner, so that it is not tried.
-func (o origin) edited(s *v1alpha1.SnapshotSchedule) bool {
-	if !o.child || o.fleet == nil {
-		return false
-	}
-	want := o.fleet.Spec.Template.Spec
-	want.Suspend = s.Spec.Suspend
-	return !equality.Semantic.DeepEqual(want, s.Spec)
-}
-
-// withheld returns its template's spec while a child takes no snapshots because its own is another
-// one: those that a tenant's edit of a moment takes would later displace older ones. Nor does it
-// take any while a new template has not reached it. A slot that is due is taken when the specs are
-// equal, unless it is too old by then for startingDeadline or the TTL. It returns nil otherwise.
-//
-// Backups go on where nobody is going to make the specs equal: the template is invalid, or the
-// ClusterSnapshotSchedule is being deleted, or the schedule is older than it and not its own.
-func (o origin) withheld(s *v1alpha1.SnapshotSchedule) *compiled {
-	if !o.edited(s) || o.fleet.DeletionTimestamp != nil || !controlledByFleet(s) && s.CreationTimestamp.Before(&o.fleet.CreationTimestamp) {
-		return nil
-	}
-	template, _ := compile(&o.fleet.Spec.Template.Spec)
-	if _, unselective := o.fleet.Spec.NamespaceSelector.AsSelector(); unselective != nil {
-		return nil
-	}
-	return template // nil if it is invalid
+	return o.fleet != nil && confirmsItself(o.fleet) && !o.edited
 }
 
 // confirmsItself returns whether an object's annotation names its own generation.
@@ -152,17 +173,21 @@ func confirmsItself(o client.Object) bool {
 	return confirms && generation == strconv.FormatInt(o.GetGeneration(), 10)
 }
 
-// requester returns the object whose requests count: for a child its
-// ClusterSnapshotSchedule, while that selects the namespace.
+// requester returns the object whose requests count: for what a ClusterSnapshotSchedule owns that one, while it
+// selects the namespace.
 func (o origin) requester(s *v1alpha1.SnapshotSchedule) client.Object {
 	switch {
-	case !o.child:
+	case !o.owned:
 		return s
 	case o.selected:
 		return o.fleet
 	}
 	return &v1alpha1.ClusterSnapshotSchedule{}
 }
+
+// unrecorded returns whether a schedule has an owner that its status does not name yet. It takes nothing until then:
+// who takes off the owner after the first snapshot would make it another schedule.
+func (o origin) unrecorded() bool { return o.owned && !o.recorded }
 
 // delay returns the delay that a schedule has after an edit, empty if it has none.
 func (o origin) delay(s *v1alpha1.SnapshotSchedule) v1alpha1.Duration {
@@ -176,6 +201,17 @@ func (o origin) atLeast(d v1alpha1.Duration) v1alpha1.Duration {
 	return d
 }
 
+// owner returns what the record says of the owner: it is taken off only when that is known to be gone.
+func (o origin) owner(before string) string {
+	switch {
+	case o.owned:
+		return string(o.fleet.UID)
+	case o.known, o.fleet != nil:
+		return ""
+	}
+	return before
+}
+
 // confirmCommand is the command that confirms a schedule's generation.
 func (o origin) confirmCommand(s *v1alpha1.SnapshotSchedule) string {
 	if o.child {
@@ -186,7 +222,8 @@ func (o origin) confirmCommand(s *v1alpha1.SnapshotSchedule) string {
 		s.Name, s.Namespace, v1alpha1.AnnotationConfirmGeneration, s.Generation)
 }
 
-// withheldMessage says why no snapshots of a child are taken.
-func withheldMessage(s *v1alpha1.SnapshotSchedule) string {
-	return ": the spec is not that of the template of ClusterSnapshotSchedule " + s.Name
+// differsMessage says that the specs differ, and what that means.
+func differsMessage(s *v1alpha1.SnapshotSchedule) string {
+	return fmt.Sprintf("the spec is not that of the template of ClusterSnapshotSchedule %s: snapshots are taken by the template's, and none is "+
+		"deleted until the two are equal; the ClusterSnapshotSchedule says why the spec is not put back", s.Name)
 }

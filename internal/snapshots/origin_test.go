@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -64,11 +63,26 @@ func (f fleetBuilder) objects() []client.Object {
 
 // controlled gives a schedule the ClusterSnapshotSchedule as its controller.
 func (s scheduleBuilder) controlled(changes ...func(*metav1.OwnerReference)) scheduleBuilder {
-	ref := metav1.NewControllerRef(&v1alpha1.ClusterSnapshotSchedule{}, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))
+	ref := metav1.NewControllerRef(&v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: s.Name, UID: "fleet-uid"}}, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))
 	for _, change := range changes {
 		change(ref)
 	}
 	s.OwnerReferences = []metav1.OwnerReference{*ref}
+	return s
+}
+
+// owned is controlled by the ClusterSnapshotSchedule, and its status says so.
+func (s scheduleBuilder) owned() scheduleBuilder { return s.controlled().recordedOwner("fleet-uid") }
+
+func (s scheduleBuilder) orphaned() scheduleBuilder   { s.OwnerReferences = nil; return s }
+func (s scheduleBuilder) unrecorded() scheduleBuilder { s.Status.Retention = nil; return s }
+
+// recordedOwner has the record of an owner, for its generation.
+func (s scheduleBuilder) recordedOwner(uid string) scheduleBuilder {
+	if s.Status.Retention == nil {
+		s.recorded(s.Generation, ago(day), childDelay)
+	}
+	s.Status.Retention.ClusterSchedule = uid
 	return s
 }
 
@@ -87,6 +101,8 @@ func TestWhichSchedulesAreChildren(t *testing.T) {
 		"controlled, and no longer selected":        {every("6h").controlled(), of().unselected().objects(), true},
 		"controlled by something else of the kind":  {every("6h").controlled(func(r *metav1.OwnerReference) { r.APIVersion = "example.com/v1" }), nil, false},
 		"owned, not controlled":                     {every("6h").controlled(func(r *metav1.OwnerReference) { r.Controller = nil }), nil, false},
+		"recorded, without an owner":                {every("6h").recordedOwner("fleet-uid"), of().unselected().objects(), true},
+		"recorded, and the fleet is unknown":        {every("6h").recordedOwner("fleet-uid"), nil, true},
 		"of the name, in a selected namespace":      {every("6h"), of().objects(), true},
 		"of the name, controlled by something else": {every("6h").controlled(func(r *metav1.OwnerReference) { r.Kind = "Tenant" }), of().objects(), true},
 		"of the name, in another namespace":         {every("6h"), of().unselected().objects(), false},
@@ -97,12 +113,10 @@ func TestWhichSchedulesAreChildren(t *testing.T) {
 			if got := originOf(tc.schedule.SnapshotSchedule, tc.related).child; got != tc.want {
 				t.Errorf("is a child: %v, want %v", got, tc.want)
 			}
-			p, err := compileFor(tc.schedule.ttl("1s").SnapshotSchedule, false, DefaultMaxClockSkew)
+			p, err := compileFor(tc.schedule.ttl("1s").unrecorded().SnapshotSchedule, origin{}, false, DefaultMaxClockSkew)
 			must(t, err)
 			m := mapCase{gone: true, snapshots: series{ready(day)}}
-			seen := m.observe()
-			seen.Related = tc.related
-			if d := p.Tombstone(seen); len(d.Delete) == 0 {
+			if d := p.Tombstone(m.observe()); len(d.Delete) == 0 {
 				t.Error("it counts as a child where ClusterSnapshotSchedules are off")
 			}
 		})
@@ -130,8 +144,10 @@ func TestRelatedAreTheOriginOfASchedule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := MapController(Options{Stores: stores, Namespaces: tc.namespaces}, nil, 0)
-			if got := len(c.Related(tc.schedule.SnapshotSchedule, "data-uid")); got != tc.want {
-				t.Errorf("%d related objects, want %d", got, tc.want)
+			if c.Governors == nil != (len(tc.namespaces) > 0) {
+				t.Error("whether it has governors")
+			} else if c.Governors != nil && len(c.Governors(tc.schedule.SnapshotSchedule)) != tc.want {
+				t.Errorf("%d governors, want %d", len(c.Governors(tc.schedule.SnapshotSchedule)), tc.want)
 			}
 			concern := 0 // their events are the schedule's
 			for _, kind := range c.RelatedKinds {
@@ -144,7 +160,7 @@ func TestRelatedAreTheOriginOfASchedule(t *testing.T) {
 			if concern != tc.want {
 				t.Errorf("%d of them concern it, want %d", concern, tc.want)
 			}
-			if got := c.RecordsTime(noon, tc.schedule.SnapshotSchedule); got != tc.child {
+			if got := c.RecordsTime(noon, tc.schedule.SnapshotSchedule, known(1)); got != tc.child {
 				t.Errorf("records the time: %v, want %v", got, tc.child)
 			}
 			k := known(1)
@@ -159,46 +175,99 @@ func TestRelatedAreTheOriginOfASchedule(t *testing.T) {
 
 // The child's generation is 3, the ClusterSnapshotSchedule's 7.
 //
-// Contract: FLEET-9, FLEET-10.
+// Contract: FLEET-9, FLEET-10, FLEET-13.
 func TestRecordOfAChild(t *testing.T) {
 	child := func() scheduleBuilder { return every("6h").controlled() }
+	recorded := func(since time.Time, d v1alpha1.Duration) scheduleBuilder {
+		return child().recorded(3, since, d).recordedOwner("fleet-uid")
+	}
+	owned := func(since time.Time, d v1alpha1.Duration) *v1alpha1.RetentionRecord {
+		return recorded(since, d).Status.Retention
+	}
 	of := func(s scheduleBuilder) fleetBuilder { return templateOf(s) }
-	long, longest := child().editDelay("1h"), every("6h").editDelay("1h")
+	minute := ago(time.Minute)
 	for name, tc := range map[string]struct {
 		schedule scheduleBuilder
-		fleet    fleetBuilder
+		related  []client.Object
 		want     *v1alpha1.RetentionRecord
 	}{
-		"it always has one":                  {child(), of(child()), record(3, noon, "1m")},
-		"a longer delay of its own":          {long, of(longest), record(3, noon, "1h")},
-		"a shorter one":                      {child().editDelay("1s"), of(child()), record(3, noon, "1m")},
-		"long after an edit":                 {child().recorded(3, ago(day), "1m"), of(child()), record(3, ago(day), "1m")},
-		"the older delay was longer":         {child().recorded(2, ago(day), "1h"), of(child()), record(3, noon, "1h")},
-		"that delay has passed":              {child().recorded(3, ago(day), "1h"), of(child()), record(3, ago(day), "1m")},
-		"it confirms itself":                 {child().recorded(3, ago(time.Minute), "1h").confirming("3"), of(child()), record(3, ago(time.Minute), "1h")},
-		"it confirms the fleet's generation": {child().recorded(3, ago(time.Minute), "1h").confirming("7"), of(child()), record(3, ago(time.Minute), "1h")},
-		"confirmed": {child().recorded(3, ago(time.Minute), "1h"), of(child()).confirming("7"),
-			record(3, ago(time.Minute), "1m")},
-		"another generation is confirmed": {child().recorded(3, ago(time.Minute), "1h"), of(child()).confirming("3"),
-			record(3, ago(time.Minute), "1h")},
-		"confirmed, and the child has another spec": {child().ttl("1s").recorded(3, ago(time.Minute), "1h"), of(child()).confirming("7"),
-			record(3, ago(time.Minute), "1h")},
-		"confirmed, and the child is suspended": {child().suspended().recorded(3, ago(time.Minute), "1h"), of(child()).confirming("7"),
-			record(3, ago(time.Minute), "1m")},
-		"the owner was taken off":                                  {every("6h").recorded(3, ago(day), "1m"), of(child()), record(3, ago(day), "1m")},
-		"it was orphaned, and the namespace is no longer selected": {every("6h").recorded(3, ago(day), "1m"), of(child()).unselected(), nil},
-		"it was orphaned a moment ago": {every("6h").recorded(3, ago(time.Second), "1m"), of(child()).unselected(),
-			record(3, ago(time.Second), "1m")},
+		"it always has one":                  {child(), of(child()).objects(), owned(noon, "1m")},
+		"a longer delay of its own":          {child().editDelay("1h"), of(every("6h").editDelay("1h")).objects(), owned(noon, "1h")},
+		"a shorter one":                      {child().editDelay("1s"), of(child()).objects(), owned(noon, "1m")},
+		"a longer one of a tenant":           {child().editDelay("100y"), of(child()).objects(), owned(noon, "1m")},
+		"long after an edit":                 {recorded(ago(day), "1m"), of(child()).objects(), owned(ago(day), "1m")},
+		"an older record, without the owner": {child().recorded(3, ago(day), "1m"), of(child()).objects(), owned(ago(day), "1m")},
+		"the older delay was longer":         {child().recorded(2, ago(day), "1h"), of(child()).objects(), owned(noon, "1h")},
+		"that delay has passed":              {recorded(ago(day), "1h"), of(child()).objects(), owned(ago(day), "1m")},
+		"the template has no delay any more": {recorded(ago(day), "1h").editDelay("1h"), of(child()).objects(), owned(ago(day), "1h")},
+		"it confirms itself":                 {recorded(minute, "1h").confirming("3"), of(child()).objects(), owned(minute, "1h")},
+		"it confirms the fleet's generation": {recorded(minute, "1h").confirming("7"), of(child()).objects(), owned(minute, "1h")},
+		"confirmed":                          {recorded(minute, "1h"), of(child()).confirming("7").objects(), owned(minute, "1m")},
+		"another generation is confirmed":    {recorded(minute, "1h"), of(child()).confirming("3").objects(), owned(minute, "1h")},
+		"confirmed, and the child has another spec": {recorded(minute, "1h").ttl("1s"), of(child()).confirming("7").objects(),
+			owned(minute, "1h")},
+		"confirmed, and the child is suspended as it should be": {recorded(minute, "1h").suspended(),
+			of(child()).unselected().confirming("7").objects(), owned(minute, "1m")},
+		"the owner was taken off": {recorded(ago(day), "1m").orphaned(), of(child()).objects(), owned(ago(day), "1m")},
+		"the owner was taken off, and the namespace is not selected": {recorded(ago(day), "1m").orphaned(), of(child()).unselected().objects(),
+			owned(ago(day), "1m")},
+		"the fleet is not known":                    {recorded(ago(day), "1m").orphaned(), nil, owned(ago(day), "1m")},
+		"the fleet of the name is another":          {recorded(ago(day), "1m").orphaned().recordedOwner("other"), of(child()).unselected().objects(), record(3, ago(day), "1m")},
+		"of the name only":                          {every("6h"), of(child()).objects(), record(3, noon, "1m")},
+		"it was orphaned, and the fleet is gone":    {every("6h").recorded(3, ago(day), "1m"), of(child()).unselected().objects(), nil},
+		"it was orphaned a moment ago":              {every("6h").recorded(3, ago(time.Second), "1m"), of(child()).unselected().objects(), record(3, ago(time.Second), "1m")},
+		"controlled by a fleet of another UID only": {child().orphaned().controlled(func(r *metav1.OwnerReference) { r.UID = "other" }), of(child()).objects(), record(3, noon, "1m")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := tc.schedule.SnapshotSchedule
-			if got := Recorded(s, noon, tc.fleet.objects()...).Status.Retention; !reflect.DeepEqual(got, tc.want) {
+			if got := Recorded(s, noon, tc.related...).Status.Retention; !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("got %v, want %v", toJSON(got), toJSON(tc.want))
 			}
-			if got := recordsTime(noon, s, originOf(s, tc.fleet.objects())); got != !reflect.DeepEqual(s.Status.Retention, tc.want) {
+			from := originOf(s, tc.related)
+			if got := recordsTime(noon, from.decided(s), from); got != !reflect.DeepEqual(s.Status.Retention, tc.want) {
 				t.Errorf("recordsTime is %v", got)
 			}
 		})
+	}
+}
+
+// Contract: FLEET-13.
+func TestTheOwnerIsTakenOffTheRecordOnlyWhenItIsGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		listed, decided bool
+		want            string
+	}{
+		"the fleets are not listed yet": {false, true, "fleet-uid"},
+		"not every key is decided yet":  {true, false, "fleet-uid"},
+		"it is gone":                    {true, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, k := every("6h").recordedOwner("fleet-uid"), known(1)
+			if k.ServerTime = noon; !tc.decided {
+				k.Totals = nil
+			}
+			from := originOf(s.SnapshotSchedule, nil)
+			from.known = tc.listed
+			setStatusOf(noon, s.SnapshotSchedule, from, k)
+			if got := s.Status.Retention.ClusterSchedule; got != tc.want {
+				t.Errorf("the record has the owner %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Nothing is taken without the record of the owner, so it must not wait for two clocks to agree.
+//
+// Contract: FLEET-13.
+func TestTheOwnerIsRecordedWhileTheTimeIsNotKnown(t *testing.T) {
+	for name, before := range map[string]*v1alpha1.RetentionRecord{"no record": nil, "a record": record(2, ago(day), "1h")} {
+		s := every("6h").controlled()
+		s.Status.Retention = before
+		setStatusOf(noon, s.SnapshotSchedule, originOf(s.SnapshotSchedule, templateOf(every("6h")).objects()), known(1))
+		got := s.Status.Retention
+		if got.ClusterSchedule != "fleet-uid" || got.Generation == s.Generation || got.EditDelay == "" {
+			t.Errorf("%s: got %s", name, toJSON(got))
+		}
 	}
 }
 
@@ -231,20 +300,20 @@ func TestGraceOfAChild(t *testing.T) {
 		"its first hour, confirmed, without a record": {strict().created(ago(59 * time.Minute)), confirmed.objects(), "0 SnapshotsAdopted"},
 		"its first hour, and it confirms itself":      {long().created(ago(59 * time.Minute)).confirming("3"), confirmed.objects(), "0 SnapshotsAdopted"},
 		"after its first hour":                        {long().created(ago(time.Hour)), confirmed.objects(), "1 "},
-		"another spec than the template's":            {long(), lenient().objects(), "0 SpecChanged"},
-		"another spec, confirmed":                     {long(), lenient().confirming("7").objects(), "0 SpecChanged"},
-		"another spec, in its first hour":             {long().created(ago(time.Minute)), lenient().objects(), "0 SpecChanged"},
+		"another spec than the template's":            {long(), lenient().objects(), "0 "},
+		"another spec, confirmed":                     {long(), lenient().confirming("7").objects(), "0 "},
+		"another spec, in its first hour":             {long().created(ago(time.Minute)), lenient().objects(), "0 "},
 		"another spec, without an owner":              {every("6h").suspended().ttl("2h").recorded(3, ago(day), "1m"), lenient().objects(), "0 SpecChanged"},
-		"another spec, no longer selected":            {long(), lenient().unselected().objects(), "0 SpecChanged"},
+		"another spec, no longer selected":            {long(), lenient().unselected().objects(), "0 "},
 		"another spec, orphaned and not selected":     {every("6h").suspended().ttl("2h"), lenient().unselected().objects(), "1 "},
-		"suspended, its template is not":              {long(), templateOf(every("6h").ttl("2h")).objects(), "1 "},
+		"suspended, its template is not":              {long(), templateOf(every("6h").ttl("2h")).objects(), "0 SpecChanged"},
+		"a spec that keeps more than the template's":  {long().ttl("30d"), templateOf(strict()).objects(), "0 SpecChanged"},
+		"another spec, recorded, without an owner":    {long().recordedOwner("fleet-uid").orphaned(), lenient().objects(), "0 "},
 		"suspended, and no longer selected":           {long(), templateOf(every("6h").ttl("2h")).unselected().objects(), "1 "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := mapCase{schedule: tc.schedule, snapshots: series{ready(time.Hour), ready(day)}}
-			seen := m.observe()
-			seen.Related = append(seen.Related, tc.related...)
-			d := m.decider(t)(seen)
+			m := mapCase{schedule: tc.schedule, governors: tc.related, snapshots: series{ready(time.Hour), ready(day)}}
+			d := m.decider(t)(m.observe())
 			if got := strconv.Itoa(len(d.Delete)) + " " + statusOf(d).Spared.reason(); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
@@ -264,167 +333,133 @@ func TestUncutSnapshotsOfAChildAreReplaced(t *testing.T) {
 // Contract: FLEET-10.
 func TestAChildWithAnotherSpecIsLookedAtAgain(t *testing.T) {
 	child := every("6h").suspended().ttl("2h").controlled().recorded(3, ago(day), "1m")
-	m := mapCase{gone: true, schedule: child, snapshots: series{ready(time.Hour), ready(day), uncut(time.Hour)}}
-	seen := m.observe()
-	seen.Related = append(seen.Related, templateOf(every("6h").ttl("30d")).objects()...)
-	d := m.decider(t)(seen)
+	fleet := templateOf(every("6h").ttl("3h"))
+	m := mapCase{gone: true, schedule: child, governors: fleet.objects(), snapshots: series{ready(time.Hour), ready(day), uncut(time.Hour)}}
+	d := m.decider(t)(m.observe())
 	if len(d.Delete) != 1 || statusOf(d).Spared.changed != 1 || !d.Next.Equal(noon.Add(clockCheck)) {
 		t.Errorf("deletes %d, spares %+v, next %s: want the uncut one, one and %s", len(d.Delete), statusOf(d).Spared, d.Next, noon.Add(clockCheck))
 	}
 }
 
-// A tenant edits a child for a moment, and the ClusterSnapshotSchedule's template waits to be
-// written to it: under no other spec is a snapshot taken, and none is called overdue.
+// The PVC has daily slots at 11:00. It is 13:01.
 //
-// Contract: FLEET-10.
-func TestAChildTakesNothingUnderAnotherSpec(t *testing.T) {
-	daily := func() scheduleBuilder { return every("1d").controlled() }
-	often := func() scheduleBuilder { return every("1s").controlled() }
-	request := rfc3339(ago(time.Minute))
-	deleted := templateOf(daily())
+// Contract: FLEET-10, FLEET-13.
+func TestAScheduleTakesByTheSpecThatItShouldHave(t *testing.T) {
+	daily := func() scheduleBuilder { return every("1d").owned() }
+	often := func() scheduleBuilder { return every("1s").owned() }
+	deleted, older := templateOf(daily()), templateOf(daily())
 	markDeleting(deleted)
-	older := templateOf(daily())
 	older.CreationTimestamp = metav1.NewTime(ago(9 * day))
 	invalid, unselective := templateOf(cron("x", "")), templateOf(daily())
 	unselective.Spec.NamespaceSelector.MatchExpressions = []v1alpha1.LabelSelectorRequirement{{Key: "backup", Operator: "Near"}}
+	now := in(time.Hour + time.Minute)
+	hourly, byTemplate, byItself, none := in(time.Hour), ago(time.Hour), now, time.Time{}
 	for name, tc := range map[string]struct {
 		schedule scheduleBuilder
-		fleet    fleetBuilder
-		want     bool
+		related  []client.Object
+		want     time.Time // the slot that is taken
+		differs  bool
 	}{
-		"the template's spec":                           {daily(), templateOf(daily()), true},
-		"another spec":                                  {often(), templateOf(daily()), false},
-		"another spec, and a request":                   {often(), templateOf(daily()).requested(request), false},
-		"another spec, confirmed":                       {often().confirming("3"), templateOf(daily()).confirming("7"), false},
-		"another spec, without an owner":                {every("1s"), templateOf(daily()), false},
-		"another spec, and no longer selected":          {often(), templateOf(daily()).unselected(), false},
-		"another template, not written yet":             {daily(), templateOf(every("1h")), false},
-		"the same, suspended by the template":           {daily(), templateOf(every("1d").suspended()), true},
-		"no child":                                      {every("1s"), templateOf(daily()).unselected(), true},
-		"nobody puts it back: the template is bad":      {often(), invalid, true},
-		"nobody puts it back: the selector is bad":      {often(), unselective, true},
-		"nobody puts it back: the fleet is deleted":     {often(), deleted, true},
-		"older than the fleet, which has no part in it": {every("1s"), older, true},
-		"older than the fleet, which controls it":       {often(), older, false},
+		"the template's spec":                        {daily(), templateOf(daily()).objects(), byTemplate, false},
+		"another spec":                               {often(), templateOf(daily()).objects(), byTemplate, true},
+		"another spec, confirmed":                    {often().confirming("3"), templateOf(daily()).confirming("7").objects(), byTemplate, true},
+		"an invalid spec":                            {cron("x", "").owned(), templateOf(daily()).objects(), byTemplate, true},
+		"suspended by a tenant":                      {daily().suspended(), templateOf(daily()).objects(), byTemplate, true},
+		"selecting other PVCs":                       {daily().selecting("none"), templateOf(daily()).objects(), byTemplate, true},
+		"another spec, recorded, without an owner":   {often().orphaned(), templateOf(daily()).objects(), byTemplate, true},
+		"another spec, and no longer selected":       {often(), templateOf(daily()).unselected().objects(), none, true},
+		"no longer selected, without an owner":       {often().orphaned(), templateOf(daily()).unselected().objects(), none, true},
+		"no longer selected, and suspended":          {daily().suspended(), templateOf(daily()).unselected().objects(), none, false},
+		"another template, not written yet":          {daily(), templateOf(every("1h")).objects(), hourly, true},
+		"the same, suspended by the template":        {daily(), templateOf(every("1d").suspended()).objects(), none, true},
+		"its owner is not recorded yet":              {every("1s").controlled(), templateOf(daily()).objects(), none, true},
+		"the owner of another fleet is recorded":     {every("1s").controlled().recordedOwner("other"), templateOf(daily()).objects(), none, true},
+		"nobody puts it back: the template is bad":   {often(), invalid.objects(), byItself, false},
+		"nobody puts it back: the selector is bad":   {often(), unselective.objects(), byItself, false},
+		"nobody puts it back: the fleet is deleted":  {often(), deleted.objects(), byItself, false},
+		"nobody puts it back: the fleet is gone":     {often(), nil, byItself, false},
+		"nobody puts it back: no namespace is known": {often(), templateOf(daily()).objects()[:1], byItself, false},
+		"recorded for a fleet that is gone":          {every("1s").recordedOwner("other"), templateOf(daily()).objects(), byItself, false},
+		"never owned":                                {every("1s"), templateOf(daily()).objects(), byItself, false},
+		"never owned, and not selected":              {every("1s"), templateOf(daily()).unselected().objects(), byItself, false},
+		"never owned, older than the fleet":          {every("1s"), older.objects(), byItself, false},
+		"never owned, labeled as a child":            {every("1s").labeled(v1alpha1.LabelClusterSchedule, "backup"), templateOf(daily()).objects(), byItself, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := mapCase{schedule: tc.schedule, claim: claim("data"), snapshots: series{ready(23 * time.Hour), ready(25 * time.Hour)}}
+			m := mapCase{schedule: tc.schedule, governors: tc.related, claim: claim("data"), snapshots: series{ready(23 * time.Hour), ready(25 * time.Hour)}}
+			p, err := Compile(tc.schedule.SnapshotSchedule, tc.related...)
+			must(t, err)
+			if !p.Selects(m.claim.PersistentVolumeClaim) {
+				t.Error("the PVC is not selected")
+			}
 			seen := m.observe()
-			seen.Now, seen.Related = in(time.Hour+time.Minute), tc.fleet.objects()
-			d := m.decider(t)(seen)
-			if got := len(d.Ensure) > 0; got != tc.want {
-				t.Errorf("takes a snapshot: %v, want %v", got, tc.want)
+			seen.Now = now
+			var got time.Time
+			for _, want := range p.Map(seen).Ensure {
+				got = slotOf(want.Object)
 			}
-			if status := statusOf(d); !tc.want && (len(status.Problems) > 0 || status.pending != nil || !status.NextSlot.IsZero()) {
-				t.Errorf("problems %v, turn %v, next slot %s", status.Problems, status.pending, status.NextSlot)
+			if !got.Equal(tc.want) {
+				t.Errorf("takes the slot %s, want %s", got, tc.want)
 			}
-			s := tc.schedule.SnapshotSchedule
-			setStatusOf(noon, s, originOf(s, tc.fleet.objects()), known(1))
+			if from := originOf(tc.schedule.SnapshotSchedule, tc.related); from.want != nil != tc.differs {
+				t.Errorf("differs: %v, want %v", from.want != nil, tc.differs)
+			}
+		})
+	}
+}
+
+// A tenant's edit must not put snapshots under the policy of another owner.
+//
+// Contract: FLEET-13.
+func TestAScheduleOwnsByTheSpecThatItShouldHave(t *testing.T) {
+	child := every("6h").owned()
+	child.Spec.DeletionPolicy = v1alpha1.DeletionDelete
+	template := every("6h")
+	template.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
+	p, err := Compile(child.SnapshotSchedule, templateOf(template).objects()...)
+	must(t, err)
+	if !Ownership.ByLabels(p.Parent) || Ownership.ByLabels(child.SnapshotSchedule) {
+		t.Error("it does not own as its template says")
+	}
+}
+
+// Contract: FLEET-13, STAT-5.
+func TestSpecDiffersForMoreThanAMinute(t *testing.T) {
+	failing := &keyStatus{Claim: "data", Problems: []Problem{{Claim: "data", Reason: v1alpha1.ReasonCreateFailed, Message: "quota"}}}
+	for name, tc := range map[string]struct {
+		since time.Time // of the problem; zero: there is none
+		equal bool
+		want  string
+	}{
+		"at first":                  {time.Time{}, false, "SnapshotsFailing"},
+		"for less than a minute":    {ago(59 * time.Second), false, "SnapshotsFailing"},
+		"for a minute":              {ago(time.Minute), false, "SpecDiffers"},
+		"they are equal again":      {ago(time.Minute), true, "SnapshotsFailing"},
+		"they have never been else": {time.Time{}, true, "SnapshotsFailing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := every("1h").owned()
+			if tc.equal {
+				s = every("1d").owned()
+			}
+			if !tc.since.IsZero() {
+				s.Status.Problems = []v1alpha1.Problem{{Reason: v1alpha1.ReasonSpecDiffers, SinceTime: metav1.NewTime(tc.since)}}
+			}
+			setStatusOf(noon, s.SnapshotSchedule, originOf(s.SnapshotSchedule, templateOf(every("1d")).objects()), known(1, failing))
 			ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
-			if says := strings.Contains(ready.Message, "not that of the template of ClusterSnapshotSchedule backup"); says == tc.want {
-				t.Errorf("Ready: %s", ready.Message)
+			if ready.Reason != tc.want || !strings.Contains(ready.Message, "CreateFailed: quota") {
+				t.Errorf("Ready is %s: %s", ready.Reason, ready.Message)
+			}
+			if first := s.Status.Problems[0].Reason; (first == v1alpha1.ReasonSpecDiffers) == tc.equal {
+				t.Errorf("problems %s", toJSON(s.Status.Problems))
 			}
 		})
-	}
-}
-
-// A child that takes nothing because its spec is not its template's is not ready for ever: nobody may
-// be able to put its spec back. An edit of the child or of the template alone does not make it late.
-//
-// Contract: FLEET-10, STAT-5.
-func TestAChildThatTakesNothingBecomesOverdue(t *testing.T) {
-	daily := func() scheduleBuilder { return every("1d").controlled() }
-	lenient := func() scheduleBuilder { return daily().ttl("30d") }
-	for name, tc := range map[string]struct {
-		schedule scheduleBuilder
-		template scheduleBuilder
-		age      time.Duration
-		want     bool
-		wantNext time.Time
-	}{
-		"after a slot":                               {lenient(), daily(), 25 * time.Hour, false, in(23 * time.Hour)},
-		"after two slots":                            {lenient(), daily(), 49 * time.Hour, true, in(23 * time.Hour)},
-		"after two slots, without an owner":          {every("1d").ttl("30d"), daily(), 49 * time.Hour, true, in(23 * time.Hour)},
-		"two slots of an edit only":                  {every("1h").controlled(), daily(), 25 * time.Hour, false, in(time.Hour)},
-		"two slots of a new template only":           {daily(), every("1h"), 25 * time.Hour, false, in(time.Hour)},
-		"two slots of the template, suspended by it": {lenient(), daily().suspended(), 49 * time.Hour, false, in(23 * time.Hour)},
-		"the specs are equal, and one is taken":      {daily(), daily(), 49 * time.Hour, false, in(23 * time.Hour)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := mapCase{schedule: tc.schedule, claim: claim("data"), snapshots: series{ready(tc.age)}}
-			seen := m.observe()
-			seen.Related = templateOf(tc.template).objects()
-			d := m.decider(t)(seen)
-			if got := slices.ContainsFunc(statusOf(d).Problems, isOverdue); got != tc.want {
-				t.Errorf("overdue: %v, want %v", got, tc.want)
-			}
-			if !d.Next.Equal(tc.wantNext) {
-				t.Errorf("next at %s, want %s", d.Next, tc.wantNext)
-			}
-		})
-	}
-}
-
-// Two lives of one PVC under a child differ only in what a tenant writes to the child. None of
-// these edits takes a snapshot that is not taken without them, and when the specs are equal again,
-// the newest slot has its snapshot.
-//
-// Contract: FLEET-10.
-func TestEditsOfATenantTakeNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		interval := rapid.SampledFrom([]v1alpha1.Duration{"1h", "6h", "1d"}).Draw(t, "interval")
-		child := func() scheduleBuilder { return every(interval).selecting("db").maxCount(3).controlled() }
-		fleet := templateOf(child())
-		of := claim("data").of(testDriver).with(func(c *corev1.PersistentVolumeClaim) { c.Labels = map[string]string{"app": "db"} })
-		life := func() *claimLife {
-			return &claimLife{schedule: child(), claim: of.PersistentVolumeClaim, related: slices.Clip(fleet.objects())}
-		}
-		untouched, edited := life(), life()
-		now := ago(8 * day)
-		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			now = now.Add(time.Duration(rapid.IntRange(1, 10*3600).Draw(t, "seconds")) * time.Second)
-			if rapid.IntRange(0, 9).Draw(t, "request") == 0 {
-				fleet.requested(rfc3339(now))
-			}
-			drawTenantEdit(t, edited.schedule, fleet, now)
-			untouched.pass(t, now)
-			edited.pass(t, now)
-			for _, o := range edited.snapshots {
-				if !slices.ContainsFunc(untouched.snapshots, func(u client.Object) bool { return u.GetName() == o.GetName() }) {
-					t.Fatalf("at %v: %s is taken only with the edits, under %s", now, o.GetName(), toJSON(edited.schedule.Spec))
-				}
-			}
-		}
-		edited.schedule.Spec = *fleet.Spec.Template.Spec.DeepCopy()
-		edited.pass(t, now)
-		newest := func(l *claimLife) string { return l.snapshots[len(l.snapshots)-1].GetName() }
-		if newest(edited) != newest(untouched) {
-			t.Fatalf("the newest is %s, without the edits %s", newest(edited), newest(untouched))
-		}
-	})
-}
-
-// drawTenantEdit changes a child, or puts its spec back. The PVC stays selected.
-func drawTenantEdit(t *rapid.T, s scheduleBuilder, f fleetBuilder, now time.Time) {
-	switch rapid.SampledFrom([]string{"interval", "cron", "count", "request", "owner", "back", "back"}).Draw(t, "what") {
-	case "interval":
-		s.Spec.SnapshotInterval, s.Spec.Schedule = "1s", ""
-	case "cron":
-		s.Spec.SnapshotInterval, s.Spec.Schedule = "", "* * * * *"
-	case "count":
-		s.maxCount(1).minReady(0)
-	case "request":
-		s.requested(rfc3339(now))
-	case "owner":
-		s.OwnerReferences, s.Labels = nil, nil
-	case "back":
-		s.Spec = *f.Spec.Template.Spec.DeepCopy()
 	}
 }
 
 // Contract: FLEET-9.
 func TestRequestsOfAChildAreTheFleets(t *testing.T) {
-	child := func() scheduleBuilder { return every("6h").suspended().controlled() }
+	child := func() scheduleBuilder { return every("6h").suspended().owned() }
 	at := rfc3339(ago(time.Minute))
 	for name, tc := range map[string]struct {
 		schedule scheduleBuilder
@@ -433,8 +468,10 @@ func TestRequestsOfAChildAreTheFleets(t *testing.T) {
 		problem  bool
 	}{
 		"its own":                                 {child().requested(at), templateOf(child()), false, false},
-		"its own, without an owner":               {every("6h").suspended().requested(at), templateOf(child()), false, true},
-		"the fleet's, without an owner":           {every("6h").suspended().requested(at), templateOf(child()).requested(at), true, false},
+		"its own, recorded, without an owner":     {child().requested(at).orphaned(), templateOf(child()), false, true},
+		"its own, never owned":                    {every("6h").suspended().requested(at), templateOf(child()), true, false},
+		"the fleet's, recorded, without an owner": {child().orphaned(), templateOf(child()).requested(at), true, false},
+		"the fleet's, never owned":                {every("6h").suspended(), templateOf(child()).requested(at), false, false},
 		"an older one of the fleet":               {child().requested(rfc3339(ago(day))), templateOf(child()).requested(at), true, false},
 		"its own, malformed":                      {child().requested("noon"), templateOf(child()), false, false},
 		"the fleet's":                             {child(), templateOf(child()).requested(at), true, false},
@@ -445,10 +482,8 @@ func TestRequestsOfAChildAreTheFleets(t *testing.T) {
 		"an ordinary schedule's, malformed":       {every("6h").requested("noon"), templateOf(child()).unselected(), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := mapCase{schedule: tc.schedule, claim: claim("data"), snapshots: series{ready(7 * time.Hour)}}
-			seen := m.observe()
-			seen.Related = append(seen.Related, tc.fleet.objects()...)
-			d := m.decider(t)(seen)
+			m := mapCase{schedule: tc.schedule, governors: tc.fleet.objects(), claim: claim("data"), snapshots: series{ready(7 * time.Hour)}}
+			d := m.decider(t)(m.observe())
 			if got := slices.ContainsFunc(d.Ensure, func(want mapcontroller.Desired) bool {
 				return want.Object.GetAnnotations()[v1alpha1.AnnotationScheduledAt] == at
 			}); got != tc.want {
@@ -580,8 +615,8 @@ func (e *tenancy) set(spec *v1alpha1.SnapshotScheduleSpec) {
 // operate does what the status writer does.
 func (e *tenancy) operate() {
 	s := e.SnapshotSchedule
-	if from := originOf(s, e.fleet.objects()); recordsTime(e.now, s, from) {
-		s.Status.Retention = recordOf(s, from, e.now.Truncate(time.Second).Add(time.Second))
+	if from := originOf(s, e.fleet.objects()); recordsTime(e.now, from.decided(s), from) {
+		s.Status.Retention = recordOf(from.decided(s), from, e.now.Truncate(time.Second).Add(time.Second))
 	}
 }
 
@@ -593,9 +628,10 @@ func (e *tenancy) deletesBeyondTemplate(t *rapid.T, cached *v1alpha1.SnapshotSch
 	}
 	left := 3
 	for _, s := range []*v1alpha1.SnapshotSchedule{cached, e.SnapshotSchedule} {
-		m := mapCase{claim: claim("data"), schedule: scheduleBuilder{s}, snapshots: series{ready(time.Hour), ready(7 * time.Hour), ready(13 * time.Hour)}}
+		snapshots := series{ready(time.Hour), ready(7 * time.Hour), ready(13 * time.Hour)}
+		m := mapCase{claim: claim("data"), schedule: scheduleBuilder{s}, governors: e.fleet.objects(), snapshots: snapshots}
 		seen := m.observe()
-		seen.Now, seen.Related = e.now, append([]client.Object{}, e.fleet.objects()...)
+		seen.Now = e.now
 		left = min(left, len(m.decider(t)(seen).Delete))
 	}
 	return left > 0

@@ -68,7 +68,7 @@ var (
 		v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonDeleteFailed, v1alpha1.ReasonAdoptionRefused, v1alpha1.ReasonLabelFailed,
 	}
 
-	severity = slices.Concat(failingReasons,
+	severity = slices.Concat([]string{v1alpha1.ReasonSpecDiffers}, failingReasons, // the first one, because its time must not be lost
 		[]string{v1alpha1.ReasonSnapshotSlow, v1alpha1.ReasonMemberDeleted}, refusedReasons,
 		[]string{v1alpha1.ReasonRestorePending, v1alpha1.ReasonInvalidClassAnnotation, v1alpha1.ReasonInvalidRequestedAt})
 )

@@ -18,10 +18,10 @@ import (
 
 // program makes the decisions under one schedule.
 type program struct {
+	// schedule has the spec that it is decided by.
 	schedule *v1alpha1.SnapshotSchedule
 	spec     *compiled
-	// fleets is set if ClusterSnapshotSchedules may have children.
-	fleets bool
+	from     origin
 	// classesKnown is set if VolumeSnapshotClasses are among the related objects.
 	classesKnown bool
 	// groupClassesUnknown is set if VolumeGroupSnapshotClasses are not among them, whatever classesKnown is.
@@ -30,12 +30,13 @@ type program struct {
 	decided func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string)
 }
 
-func newProgram(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, error) {
+func newProgram(s *v1alpha1.SnapshotSchedule, from origin, classesKnown bool) (*program, error) {
+	s = from.decided(s)
 	spec, err := compile(&s.Spec)
 	if err != nil {
 		return nil, err
 	}
-	return &program{schedule: s, spec: spec, fleets: true, classesKnown: classesKnown}, nil
+	return &program{schedule: s, spec: spec, from: from, classesKnown: classesKnown}, nil
 }
 
 func (p *program) selects(o client.Object) bool {

@@ -21,14 +21,14 @@ func scheduleProblem(s *v1alpha1.SnapshotSchedule, from origin) Problem {
 				v1alpha1.AnnotationRequestedAt, report.Text(requester.GetAnnotations()[v1alpha1.AnnotationRequestedAt], maxExcerpt), err),
 		}
 	}
-	if at, requested := s.Annotations[v1alpha1.AnnotationRequestedAt]; !requested || !from.child || controlledByFleet(s) ||
+	if at, requested := s.Annotations[v1alpha1.AnnotationRequestedAt]; !requested || !from.owned || controlledByFleet(s) ||
 		at == requester.GetAnnotations()[v1alpha1.AnnotationRequestedAt] {
 		return Problem{} // a child may have an older request of its ClusterSnapshotSchedule
 	}
 	return Problem{
 		Reason: v1alpha1.ReasonInvalidRequestedAt,
-		Message: fmt.Sprintf("annotation %s counts for nothing: ClusterSnapshotSchedule %s has this schedule's name and selects its namespace, "+
-			"and only requests of it count here", v1alpha1.AnnotationRequestedAt, s.Name),
+		Message: fmt.Sprintf("annotation %s counts for nothing: ClusterSnapshotSchedule %s owns this schedule, and only its requests count here",
+			v1alpha1.AnnotationRequestedAt, s.Name),
 	}
 }
 

@@ -8,12 +8,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -22,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
@@ -77,23 +80,31 @@ func MapController(o Options, recorder events.EventRecorder, maxInFlight int) ma
 func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *metrics.Metrics) mapcontroller.MapController {
 	r, ready := newReporter(recorder, o.Clock, f, m), newReadiness(o.Clock, m)
 	var relatedKinds []mapcontroller.Input
-	originIn := func(client.Object) []client.Object { return nil }
+	originIn := func(*v1alpha1.SnapshotSchedule) origin { return origin{} }
 	clusterWide := len(o.Namespaces) == 0 // else Roles must suffice
+	c := kinds()
 	if clusterWide {
 		relatedKinds = append(relatedKinds, mapcontroller.Input{Object: &snapshotv1.VolumeSnapshotClass{}, Changed: classChanged},
 			mapcontroller.Input{Object: anyGroupClass, Changed: groupClassChanged, Optional: true},
 			mapcontroller.Input{Object: fleetKind, Live: true, Changed: specChanged, Concerns: func(f, s client.Object) bool {
 				return f.GetName() == s.GetName()
 			}},
-			mapcontroller.Input{Object: namespaceKind, Live: true, Changed: labelsOnly, Concerns: func(namespace, s client.Object) bool {
+			mapcontroller.Input{Object: namespaceKind, Live: true, Changed: clusterschedules.ExclusionChanged, Concerns: func(namespace, s client.Object) bool {
 				return namespace.GetName() == s.GetNamespace() && len(originObjects(o.Stores, s)) > 0
 			}})
-		originIn = func(parent client.Object) []client.Object { return originObjects(o.Stores, parent) }
+		listed := fleetsListed(o.Stores)
+		originIn = func(s *v1alpha1.SnapshotSchedule) origin {
+			from := originOf(s, originObjects(o.Stores, s))
+			from.known = listed()
+			return from
+		}
+		c.Governors = func(parent client.Object) []client.Object { return originObjects(o.Stores, parent) }
+		c.Govern = func(parent client.Object, governors []client.Object) (mapcontroller.Program, error) {
+			s := parent.(*v1alpha1.SnapshotSchedule)
+			return compileFor(s, originOf(s, governors), true, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
+		}
 	}
-	r.origin = func(s *v1alpha1.SnapshotSchedule) origin {
-		return (&program{schedule: s, fleets: clusterWide}).origin(originIn(s))
-	}
-	c := kinds()
+	r.origin = originIn
 	for i := range c.Outputs {
 		c.Outputs[i].OnChange = func(parent types.NamespacedName, before, after client.Object) {
 			f.onChange(parent, before, after)
@@ -102,16 +113,18 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		}
 	}
 	c.Compile = func(parent client.Object) (mapcontroller.Program, error) {
-		return compileFor(parent, clusterWide, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
+		s := parent.(*v1alpha1.SnapshotSchedule)
+		return compileFor(s, originIn(s), clusterWide, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
 	}
 	c.Related = func(parent client.Object, mapKey string) []client.Object {
 		restores := o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
 		siblings := f.related(mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey})
-		return slices.Concat(restores, f.allClasses(), originIn(parent), siblings)
+		return slices.Concat(restores, f.allClasses(), siblings)
 	}
 	c.RelatedKinds = relatedKinds
 	c.ParentChanged = scheduleChanged
-	c.Connect = func(a mapcontroller.Access) { f.controller = a }
+	var wakeStatus func(types.NamespacedName, time.Duration)
+	c.Connect = func(a mapcontroller.Access) { f.controller, wakeStatus = a, a.WakeStatus }
 	c.MayCreate = f.mayCreate
 	c.Report = r.report
 	c.ParentDeleted = func(schedule types.NamespacedName) {
@@ -121,16 +134,39 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	}
 	c.StatusWritten = r.statusWritten
 	c.Record = "retention"
-	c.RecordsTime = func(now time.Time, parent client.Object) bool {
+	from := func(s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) origin {
+		from := originIn(s)
+		if p, valid := known.Spec.(*program); valid { // which knows the schedule's own spec
+			p.from.known, from = from.known, p.from
+		}
+		return from
+	}
+	c.RecordsTime = func(now time.Time, parent client.Object, known mapcontroller.Summary) bool {
 		s := parent.(*v1alpha1.SnapshotSchedule)
-		return recordsTime(now, s, r.origin(s))
+		return recordsTime(now, s, from(s, known))
 	}
 	c.Status = func(now time.Time, parent client.Object, known mapcontroller.Summary) {
 		s := parent.(*v1alpha1.SnapshotSchedule)
-		sum := setStatusOf(now, s, r.origin(s), known)
+		from := from(s, known)
+		sum := setStatusOf(now, s, from, known)
+		if at := differsUntil(s, from); at.After(now) && wakeStatus != nil {
+			wakeStatus(client.ObjectKeyFromObject(s), at.Sub(now))
+		}
 		m.Measure(client.ObjectKeyFromObject(s), figuresOf(now, s, known, sum))
 	}
 	return c
+}
+
+// fleetsListed returns whether the ClusterSnapshotSchedules have been listed: before that, one that is not in the
+// cache may exist.
+func fleetsListed(stores *informer.Stores) func() bool {
+	var listed atomic.Bool
+	stores.OnList(func(example runtime.Object, err error) {
+		if _, isFleet := example.(*v1alpha1.ClusterSnapshotSchedule); isFleet && err == nil {
+			listed.Store(true)
+		}
+	})
+	return listed.Load
 }
 
 // settles is how old a group snapshot must be before it is deleted: earlier deletes leave its
@@ -188,9 +224,6 @@ func Indexers() toolscache.Indexers { return informer.Indexers(restoresIndex) }
 func specChanged(before, after client.Object) bool {
 	return before.GetGeneration() != after.GetGeneration()
 }
-
-// labelsOnly is for objects of which only what always counts matters here.
-func labelsOnly(_, _ client.Object) bool { return false }
 
 // claimChanged ignores what does not concern a PVC's snapshots, above all the
 // finalizer that every snapshot adds and removes again.

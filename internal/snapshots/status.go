@@ -53,8 +53,10 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	if known.Settled && !blind {
 		s.Status.ObservedGeneration = s.Generation
 	}
-	if !known.ServerTime.IsZero() {
-		s.Status.Retention = recordOf(s, from, known.ServerTime)
+	if before := recordedOwner(s); known.ServerTime.IsZero() {
+		s.Status.Retention = ownerOnly(s, from)
+	} else if s.Status.Retention = recordOf(s, from, known.ServerTime); known.Totals == nil && before != "" && recordedOwner(s) == "" {
+		s.Status.Retention.ClusterSchedule = before // not every cache may be filled yet
 	}
 	if known.Totals == nil && known.Invalid == nil {
 		setReadyOnly(now, s, known.Missing)
@@ -63,6 +65,9 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	var ofSchedule []Problem
 	if p := scheduleProblem(s, from); p.Reason != "" {
 		ofSchedule = append(ofSchedule, p)
+	}
+	if from.want != nil {
+		ofSchedule = append(ofSchedule, Problem{Reason: v1alpha1.ReasonSpecDiffers, Message: differsMessage(s)})
 	}
 	sum := combine(withEarlier(known.Keys, s), ofSchedule...)
 	// Without the record nothing is deleted, and nothing else would report that.
@@ -226,11 +231,14 @@ const (
 )
 
 func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, claims, snapshots int, sum combined) {
-	notes := remarks(sum) + withheldText(s, from)
+	notes := remarks(sum)
+	differs := differsUntil(s, from)
 	switch {
+	case !differs.IsZero() && !now.Before(differs):
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSpecDiffers, differsMessage(s)+failingText(sum, claims))
 	case sum.Failing > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
-			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), first(sum.Problems[0]))+notes)
+			strings.TrimPrefix(failingText(sum, claims), "; ")+notes)
 	case sum.Refused > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
 			fmt.Sprintf("changes to snapshots are refused or do not end for %s; first %s", pvcs(sum.Refused), first(sum.FirstRefused))+notes)
@@ -262,12 +270,25 @@ func first(p Problem) string { return report.Text(p.String(), maxFirst) }
 // remarks are what is worth knowing beside the reason.
 func remarks(sum combined) string { return waitingText(sum) + retainedText(sum) + skippedText(sum) }
 
-// withheldText says that no snapshots are taken because of a child's spec.
-func withheldText(s *v1alpha1.SnapshotSchedule, from origin) string {
-	if from.withheld(s) == nil {
+// failingText counts the PVCs that are not backed up as they should be.
+func failingText(sum combined, claims int) string {
+	i := slices.IndexFunc(sum.Problems, Problem.fails)
+	if sum.Failing == 0 || i < 0 {
 		return ""
 	}
-	return "; no snapshots are taken" + withheldMessage(s)
+	return fmt.Sprintf("; %d of %s failing; first %s", sum.Failing, pvcs(claims), first(sum.Problems[i]))
+}
+
+// differsFor is how long the spec of a child may differ from its template's before it is not ready.
+const differsFor = time.Minute
+
+// differsUntil returns when a child is not ready because its spec differs; zero if it does not.
+func differsUntil(s *v1alpha1.SnapshotSchedule, from origin) time.Time {
+	i := slices.IndexFunc(s.Status.Problems, func(p v1alpha1.Problem) bool { return p.Reason == v1alpha1.ReasonSpecDiffers })
+	if from.want == nil || i < 0 {
+		return time.Time{}
+	}
+	return s.Status.Problems[i].SinceTime.Add(differsFor)
 }
 
 // retainedText counts the PVCs of which deletes free no space.

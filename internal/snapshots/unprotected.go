@@ -63,12 +63,14 @@ type unprotectedCounter struct {
 	clock  clock.PassiveClock
 	stores *Stores
 	// compile is newProgram.
-	compile      func(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, error)
+	compile      func(s *v1alpha1.SnapshotSchedule, from origin, classesKnown bool) (*program, error)
 	classesKnown bool
+	// governors are those of a schedule. Nil: there are none.
+	governors func(s *v1alpha1.SnapshotSchedule) []client.Object
 
 	// programs are those of the schedules that protect, as the informer holds them: a
-	// schedule that has changed is another object. They are compiled once.
-	programs map[*v1alpha1.SnapshotSchedule]*program
+	// schedule that has changed, or what governs it, is another object. They are compiled once.
+	programs map[*v1alpha1.SnapshotSchedule]protecting
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -80,7 +82,17 @@ type unprotectedCounter struct {
 }
 
 func newUnprotectedCounter(o Options, classesKnown bool) *unprotectedCounter {
-	return &unprotectedCounter{clock: o.Clock, stores: o.Stores, compile: newProgram, classesKnown: classesKnown}
+	u := &unprotectedCounter{clock: o.Clock, stores: o.Stores, compile: newProgram, classesKnown: classesKnown}
+	if len(o.Namespaces) == 0 {
+		u.governors = func(s *v1alpha1.SnapshotSchedule) []client.Object { return originObjects(o.Stores, s) }
+	}
+	return u
+}
+
+// protecting is a compiled schedule, and what it was compiled with.
+type protecting struct {
+	program   *program
+	governors []client.Object
 }
 
 // count returns the last count, which must not be changed; nil if there is none. It waits
@@ -125,19 +137,24 @@ func (u *unprotectedCounter) run(done chan struct{}) {
 // protecting returns the programs of each namespace that protect PVCs.
 func (u *unprotectedCounter) protecting() map[string][]*program {
 	before, all := u.programs, map[string][]*program{}
-	u.programs = map[*v1alpha1.SnapshotSchedule]*program{}
+	u.programs = map[*v1alpha1.SnapshotSchedule]protecting{}
 	for _, o := range u.stores.List(&v1alpha1.SnapshotSchedule{}, "") {
 		s := o.(*v1alpha1.SnapshotSchedule)
-		if s.Spec.Suspend || s.DeletionTimestamp != nil {
+		if s.DeletionTimestamp != nil {
 			continue
 		}
+		var governors []client.Object
+		if u.governors != nil {
+			governors = u.governors(s)
+		}
 		p, known := before[s]
-		if !known {
-			p, _ = u.compile(s, u.classesKnown) // nil if the spec is invalid
+		if !known || !slices.Equal(p.governors, governors) {
+			p.governors = governors
+			p.program, _ = u.compile(s, originOf(s, governors), u.classesKnown) // nil if the spec is invalid
 		}
 		u.programs[s] = p
-		if p != nil {
-			all[s.Namespace] = append(all[s.Namespace], p)
+		if p.program != nil && !p.program.spec.suspend {
+			all[s.Namespace] = append(all[s.Namespace], p.program)
 		}
 	}
 	return all

@@ -84,9 +84,9 @@ func TestUnprotectedIsCountedAtMostOnceInThirtySeconds(t *testing.T) {
 	first, second := every("6h").named("first").selecting("x"), every("6h").named("second").selecting("y")
 	u, schedules := unprotectedOf(t, []scheduleBuilder{first, second, cron("0 0 30 2 *", "").named("invalid")}, claim("data").of(testDriver))
 	compiled := 0
-	u.compile = func(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, error) {
+	u.compile = func(s *v1alpha1.SnapshotSchedule, from origin, classesKnown bool) (*program, error) {
 		compiled++
-		return newProgram(s, classesKnown)
+		return newProgram(s, from, classesKnown)
 	}
 	clock := u.clock.(*clocktesting.FakePassiveClock)
 	check := func(what string, want, wantCompiled int) {
@@ -116,11 +116,11 @@ func TestScrapeDoesNotWaitForALongCount(t *testing.T) {
 		t.Fatalf("at first %v", got)
 	}
 	blocked, compiled := make(chan struct{}), 0
-	u.compile = func(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, error) {
+	u.compile = func(s *v1alpha1.SnapshotSchedule, from origin, classesKnown bool) (*program, error) {
 		<-blocked
 		compiled++
 		clock.SetTime(clock.Now().Add(time.Minute))
-		return newProgram(s, classesKnown)
+		return newProgram(s, from, classesKnown)
 	}
 	must(t, schedules.Update(every("6h").SnapshotSchedule))
 	clock.SetTime(noon.Add(unprotectedEvery))

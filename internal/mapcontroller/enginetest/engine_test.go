@@ -163,7 +163,7 @@ func (o *operator) mapController() *mapcontroller.MapController {
 		},
 		Status: setStatus,
 		// Buckets have no conditions. Their missing kinds are written while nothing else is known.
-		Record: "missing", RecordsTime: func(time.Time, client.Object) bool { return false },
+		Record: "missing", RecordsTime: func(time.Time, client.Object, mapcontroller.Summary) bool { return false },
 	}
 	if o.program.MapKey != nil {
 		c.MapKey = func(input metav1.Object) string { return o.program.MapKey(input.(client.Object)) }

@@ -143,7 +143,7 @@ func TestReleaseWaitsForOutputsToSettle(t *testing.T) {
 			h.Finalizer, h.Lingers = name, func(client.Object) bool { return test.lingers }
 			h.Kinds.Ownership.OwnsByLabels = func(client.Object) bool { return test.byLabels }
 			h.Missing = func(context.Context, error) bool { return false }
-			got, err := h.Release(t.Context(), parent, func() bool { return true })
+			got, err := h.Release(t.Context(), plan.Parent{Object: parent, Read: parent}, func() bool { return true })
 			if err != nil || got != test.want {
 				t.Fatalf("%+v, %v; want %+v", got, err, test.want)
 			}
@@ -182,7 +182,7 @@ func TestReleaseWithoutARoleForAnOptionalKind(t *testing.T) {
 				h.Finalizer, h.Lingers = name, func(client.Object) bool { return test.makes }
 				h.Missing = func(context.Context, error) bool { return false }
 				h.Kinds.Ownership.OwnsByLabels = func(client.Object) bool { return byLabels }
-				if _, err := h.Release(t.Context(), parent, func() bool { return true }); (err == nil) != test.want {
+				if _, err := h.Release(t.Context(), plan.Parent{Object: parent, Read: parent}, func() bool { return true }); (err == nil) != test.want {
 					t.Errorf("by labels %t: %v", byLabels, err)
 				}
 			}

@@ -26,10 +26,17 @@ import (
 // finalizer on it while there may be any. Its keys remove them first. Once these have
 // settled, nothing writes a reference any more, and a live list shows whether one is
 // left; a cache may lag behind our own creates. Under deletion nothing is waited for.
-// It also keeps the finalizer while outputs have not settled.
-func (e *Executor) Release(ctx context.Context, parent client.Object, settled func() bool) (r Released, err error) {
+// It also keeps the finalizer while outputs have not settled, and while the parent's own spec and the one that it is
+// decided by differ about who owns what: no generation stands for either then.
+func (e *Executor) Release(ctx context.Context, of plan.Parent, settled func() bool) (r Released, err error) {
 	if e.Finalizer == "" {
 		return Released{All: true}, nil
+	}
+	parent := of.Object
+	differs := e.Kinds.Ownership.ByLabels(parent) != e.Kinds.Ownership.ByLabels(of.Read)
+	if differs && parent.GetDeletionTimestamp() == nil {
+		e.ForgetParent(client.ObjectKeyFromObject(parent))
+		return e.setFinalizer(ctx, parent, r, true)
 	}
 	if r.All = e.isReleased(parent); !r.All && (parent.GetDeletionTimestamp() != nil || settled()) {
 		if err := e.releaseAll(ctx, parent); err != nil {
@@ -42,17 +49,22 @@ func (e *Executor) Release(ctx context.Context, parent client.Object, settled fu
 	if r.Again = again; err != nil {
 		return r, fmt.Errorf("look for outputs that have not settled: %w", err)
 	}
-	after, update := parent.DeepCopyObject().(client.Object), controllerutil.RemoveFinalizer
-	if !r.All || lingers {
-		update = controllerutil.AddFinalizer
-	}
 	if parent.GetDeletionTimestamp() != nil && lingers && r.All {
 		return r, nil // which has it, or can get none any more
+	}
+	return e.setFinalizer(ctx, parent, r, !r.All || lingers)
+}
+
+// setFinalizer sets or removes the finalizer.
+func (e *Executor) setFinalizer(ctx context.Context, parent client.Object, r Released, wanted bool) (Released, error) {
+	after, update := parent.DeepCopyObject().(client.Object), controllerutil.RemoveFinalizer
+	if wanted {
+		update = controllerutil.AddFinalizer
 	}
 	if !update(after, e.Finalizer) {
 		return r, nil
 	}
-	err = client.IgnoreNotFound(e.patch(ctx, parent, after))
+	err := client.IgnoreNotFound(e.patch(ctx, parent, after))
 	r.Changed = err == nil
 	return r, err
 }

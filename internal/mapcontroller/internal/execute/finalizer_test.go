@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
 // What is not released is left to the garbage collector. A list that finds no
@@ -157,7 +158,7 @@ func TestReleaseKeepsTheFinalizer(t *testing.T) {
 			h.Finalizer, h.Kinds.Ownership.OwnsByLabels = name, func(client.Object) bool { return !test.byReference }
 			h.Missing = func(context.Context, error) bool { return false }
 			before := parent.DeepCopy()
-			got, err := h.Release(t.Context(), parent, func() bool { return test.settled })
+			got, err := h.Release(t.Context(), plan.Parent{Object: parent, Read: parent}, func() bool { return test.settled })
 			if want := (Released{All: test.wantNone, Changed: test.wantChanged}); got != want || (err != nil) != test.wantErr {
 				t.Fatalf("%+v, error %v; want %+v", got, err, test)
 			}
@@ -209,10 +210,50 @@ func TestReleaseRemembers(t *testing.T) {
 				}
 				h.Kinds.Ownership.OwnsByLabels = func(client.Object) bool { return step.byLabels }
 				parent := fixture.Parent(func(p *appsv1.Deployment) { p.UID, p.Generation = step.uid, step.generation })
-				got, err := h.Release(t.Context(), parent, func() bool { return true })
+				got, err := h.Release(t.Context(), plan.Parent{Object: parent, Read: parent}, func() bool { return true })
 				if lists := h.api.Count("list"); err != nil || !got.All || lists != step.wantLists {
 					t.Errorf("step %d: none left %v, error %v, %d lists, want %d", i, got.All, err, lists, step.wantLists)
 				}
+			}
+		})
+	}
+}
+
+// While something else decides who owns the outputs, no generation stands for that: the finalizer stays, and when both agree
+// again, a live list shows whether references are left.
+func TestReleaseWhileAnotherSpecDecides(t *testing.T) {
+	byLabels := func(parent client.Object) bool { return parent.GetAnnotations()["test/by"] == "labels" }
+	own := func(labels bool) func(*appsv1.Deployment) {
+		return func(p *appsv1.Deployment) {
+			p.Generation = 1 // of which no reference is expected
+			if labels {
+				p.Annotations = map[string]string{"test/by": "labels"}
+			}
+		}
+	}
+	for name, test := range map[string]struct{ read, decided bool }{
+		"by labels, its own is not": {false, true},
+		"not, its own is by labels": {true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read := fixture.Parent(own(test.read))
+			h := newHarness(t, nil, []client.Object{read.DeepCopy(), fixture.Output("a")})
+			h.Finalizer, h.Kinds.Ownership.OwnsByLabels = "test/finalizer", byLabels
+			always := func() bool { return true }
+			got, err := h.Release(t.Context(), plan.Parent{Object: fixture.Parent(own(test.decided)), Read: read}, always)
+			if err != nil || got.All || !got.Changed {
+				t.Errorf("got %+v, %v", got, err)
+			}
+			again := &appsv1.Deployment{}
+			if err := h.api.Stored.Get(t.Context(), client.ObjectKeyFromObject(read), again); err != nil {
+				t.Fatal(err)
+			}
+			own(true)(again)
+			if _, err := h.Release(t.Context(), plan.Parent{Object: again, Read: again}, always); err != nil {
+				t.Error(err)
+			}
+			if len(h.api.Pod(t, "a").OwnerReferences) != 0 {
+				t.Error("a reference is left")
 			}
 		})
 	}

@@ -129,13 +129,27 @@ func (g *Guard) deletable(ctx context.Context, deletes []plan.Removal) (kept []p
 }
 
 func (g *Guard) liveParent(ctx context.Context, name types.NamespacedName) (plan.Parent, time.Time, error) {
-	return g.parents.get(ctx, g.Clock, name, func(ctx context.Context) (plan.Parent, error) {
+	o, at, err := g.parents.get(ctx, g.Clock, name, func(ctx context.Context) (client.Object, error) {
 		o := g.NewParent()
-		if err := g.Live.Get(ctx, name, o); err != nil {
-			return plan.Parent{}, err
-		}
-		return g.Compile(o), nil
+		return o, g.Live.Get(ctx, name, o)
 	})
+	if err != nil {
+		return plan.Parent{}, at, err
+	}
+	return g.compiled(ctx, o, at)
+}
+
+// compiled compiles a live parent with what the API server has of its governors. It returns when the first
+// of their reads and an earlier one began.
+func (g *Guard) compiled(ctx context.Context, parent client.Object, first time.Time) (plan.Parent, time.Time, error) {
+	var governors []client.Object
+	if g.Governors != nil {
+		var err error
+		if governors, first, err = g.liveRelated(ctx, g.Governors(parent), first); err != nil {
+			return plan.Parent{}, first, err
+		}
+	}
+	return g.Compile(parent, governors), first, nil
 }
 
 // liveInputs reads the inputs of a key, and those from which its outputs were made. Of which

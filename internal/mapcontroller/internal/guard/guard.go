@@ -44,10 +44,12 @@ type Guard struct {
 	Kinds       *plan.Kinds
 	// NewParent returns an empty parent.
 	NewParent func() client.Object
-	// Compile compiles a parent's spec.
-	Compile func(client.Object) plan.Parent
+	// Compile compiles a parent's spec, with the objects that decide about it. Governors returns what the cache
+	// has of these. Nil: there are none.
+	Compile   func(parent client.Object, governors []client.Object) plan.Parent
+	Governors func(parent client.Object) []client.Object
 
-	parents shared[types.NamespacedName, plan.Parent]
+	parents shared[types.NamespacedName, client.Object]
 	// inputs are those of a namespace, by map key.
 	inputs shared[string, map[string][]client.Object]
 	// related are nil where they are gone.
@@ -109,10 +111,12 @@ func (g *Guard) MayAdopt(ctx context.Context, name types.NamespacedName, uid typ
 	if err != nil || live.GetUID() != uid || live.GetDeletionTimestamp() != nil {
 		return fmt.Errorf("%w: the owner is gone or being deleted", ErrAdoptionRefused)
 	}
-	if g.Kinds.Ownership.ByLabels(live) {
-		return ErrChanged
+	ctx, _ = transport.WithSkew(ctx) // which a shared read needs
+	decided, _, err := g.compiled(ctx, live, g.Clock.Now())
+	if err == nil && g.Kinds.Ownership.ByLabels(decided.Object) {
+		err = ErrChanged
 	}
-	return nil
+	return err
 }
 
 // ServerTime returns the API server's time, in whole seconds and rounded up; the zero

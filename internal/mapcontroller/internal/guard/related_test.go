@@ -111,3 +111,45 @@ func TestConfirmSharesRelatedObjectsForThreeSeconds(t *testing.T) {
 		}
 	}
 }
+
+// What decides about the parent's spec is read live, and the parent is compiled with that.
+//
+// Contract: GUARD-3.
+func TestConfirmCompilesTheParentWithLiveGovernors(t *testing.T) {
+	for name, test := range map[string]struct {
+		stored    []client.Object
+		fails     bool
+		want      error
+		governors int
+	}{
+		"it still allows the deletes": {stored: []client.Object{node("deletes")}, governors: 1},
+		"it no longer does":           {stored: []client.Object{node("nothing")}, want: guard.ErrChanged, governors: 1},
+		"it is gone":                  {},
+		"it cannot be read":           {stored: []client.Object{node("deletes")}, fails: true, want: errUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := withRelated(t, test.stored...)
+			if test.fails {
+				failGet[*corev1.Node](e)
+			}
+			var governors []client.Object
+			compile := e.Guard.Compile
+			e.Guard.Governors = func(client.Object) []client.Object { return []client.Object{node("deletes")} }
+			e.Guard.Compile = func(parent client.Object, by []client.Object) plan.Parent {
+				governors = by
+				p := *compile(parent, by).Program
+				p.Tombstone = func(seen plan.Observation) plan.Decision {
+					seen.Related = by
+					return e.Program.Tombstone(seen)
+				}
+				return plan.Parent{Object: parent, Read: parent, Program: &p}
+			}
+			if _, err := confirmWith(t, e); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if len(governors) != test.governors {
+				t.Errorf("compiled with %d governors, want %d", len(governors), test.governors)
+			}
+		})
+	}
+}

@@ -23,6 +23,8 @@ import (
 type Objects struct {
 	// ChildStores hold the children of outputs. They fill themselves like those of a manager's cache.
 	ChildStores *informer.Stores
+	// Decided returns a parent as it is decided about. Nil: as it is.
+	Decided func(parent client.Object) client.Object
 
 	stores *informer.Stores
 	kinds  *plan.Kinds
@@ -229,6 +231,9 @@ func (l *Objects) Request(output client.Object) (req plan.Request, owned bool) {
 	}
 	if !owned && !req.IsSearch() {
 		parent := l.Parent(req.Parent)
+		if parent != nil && l.Decided != nil {
+			parent = l.Decided(parent)
+		}
 		owned = parent != nil && l.kinds.Ownership.Owns(parent, output)
 	}
 	return req, owned

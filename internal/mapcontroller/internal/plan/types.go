@@ -48,11 +48,16 @@ type Program struct {
 	NeedsOptional bool
 	// Spec is the compiled spec, for whatever computes the parent's status.
 	Spec any
+	// Parent is the parent with the spec that it is decided by, where that is not its own. Nil:
+	// it is.
+	Parent client.Object
 }
 
 // Parent is a parent with its compiled spec.
 type Parent struct {
-	Object client.Object
+	// Object is the parent as it is decided about, Read as it was read: they differ where something else
+	// decides about the spec.
+	Object, Read client.Object
 	// Program is set if Invalid is nil.
 	Program *Program
 	// Invalid says why the spec cannot be compiled. Such a parent's outputs are

@@ -47,7 +47,7 @@ type Writer struct {
 	Unseen  func() bool
 	// RecordsTime returns whether the status is about to record a time on which other
 	// decisions depend. Nil: it never is. ServerTime reads the API server's clock.
-	RecordsTime func(now time.Time, parent client.Object) bool
+	RecordsTime func(now time.Time, parent client.Object, s Summary) bool
 	ServerTime  func(ctx context.Context, parent client.Object) (time.Time, error)
 	// Record is the field of the status that has this time.
 	Record string
@@ -133,7 +133,7 @@ func (t *times) unwrittenFor(now time.Time, written bool, err error) time.Durati
 func (w *Writer) write(
 	ctx context.Context, now time.Time, parent client.Object, s Summary,
 ) (written bool, result reconcile.Result, err error) {
-	if w.RecordsTime != nil && w.RecordsTime(now, parent) {
+	if w.RecordsTime != nil && w.RecordsTime(now, parent, s) {
 		if s.ServerTime, err = w.ServerTime(ctx, parent); err != nil {
 			return false, result, err
 		}

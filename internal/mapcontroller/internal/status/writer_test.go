@@ -133,7 +133,7 @@ func TestWriterReadsTheServersClockForARecord(t *testing.T) {
 			h.replicas = 1
 			reads := 0
 			if !test.withoutRecordsTime {
-				h.RecordsTime = func(now time.Time, _ client.Object) bool { return test.records && now.Equal(fixture.Now) }
+				h.RecordsTime = func(now time.Time, _ client.Object, _ Summary) bool { return test.records && now.Equal(fixture.Now) }
 			}
 			h.ServerTime = func(context.Context, client.Object) (time.Time, error) {
 				reads++
