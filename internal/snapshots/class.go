@@ -110,19 +110,25 @@ func (c Classes) defaulted(d driver) Problem {
 	if !c.Known || d == "" {
 		return Problem{}
 	}
+	isDefault := func(class *snapshotv1.VolumeSnapshotClass) bool { return class.Annotations[annotationDefaultClass] == "true" }
+	n := 0
+	for _, o := range c.All {
+		if class := classOf(o); class != nil && driver(class.Driver) == d && isDefault(class) {
+			n++
+		}
+	}
+	if n == 1 { // as always, and each pass over a key asks
+		return Problem{}
+	}
 	var all, defaults []string
 	for _, o := range c.All {
 		class := classOf(o)
 		if class == nil || driver(class.Driver) != d {
 			continue
 		}
-		all = append(all, class.Name)
-		if class.Annotations[annotationDefaultClass] == "true" {
+		if all = append(all, class.Name); isDefault(class) {
 			defaults = append(defaults, class.Name)
 		}
-	}
-	if len(defaults) == 1 {
-		return Problem{}
 	}
 	return Problem{Reason: v1alpha1.ReasonNoDefaultSnapshotClass, Message: notOneDefault(d, "volumesnapshotclass", annotationDefaultClass, all, defaults)}
 }

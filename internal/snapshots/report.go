@@ -305,6 +305,9 @@ func problemsOf(failures []mapcontroller.Failure) []Problem {
 
 // internalErrors returns the problem of a decision that panicked. The log has the rest.
 func internalErrors(err error, mapKey string) []Problem {
+	if err == nil { // as always: what errors.As looks for is allocated
+		return nil
+	}
 	if panicked := (*mapcontroller.PanicError)(nil); errors.As(err, &panicked) {
 		message := report.Text(fmt.Sprintf("map key %s: %v", report.Text(mapKey, report.MaxName), panicked), maxProblem)
 		return []Problem{{Reason: v1alpha1.ReasonInternalError, Message: message}}
