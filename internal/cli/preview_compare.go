@@ -342,12 +342,12 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time, work int)
 }
 
 // begin counts the snapshots that exist at the beginning. It returns the names of those that
-// may have an end, which one that is held for ever has not.
+// may have an end, which one with data that is held for ever has not.
 func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
 	f.counted = len(d.Outputs)
 	existing := map[string]bool{}
 	for i := range d.Outputs {
-		if s := &d.Series.Snapshots[i]; !s.Deleting && !s.HeldUntil.Equal(retention.Forever) {
+		if s := &d.Series.Snapshots[i]; !s.Deleting && (s.Uncut() || !s.HeldUntil.Equal(retention.Forever)) {
 			existing[s.Name] = true
 		}
 		if reason := d.SparedFor[i]; reason != "" {

@@ -66,7 +66,25 @@ func (w *Writer) known(patch map[string]any, outputs any, s Summary) map[string]
 		known[outputsField] = nil
 	case s.Totals == nil: // what the API server has stays
 	case outputs != nil:
-		known[outputsField] = outputs
+		known[outputsField] = withRemovals(known[outputsField], outputs)
 	}
 	return known
+}
+
+// withRemovals returns a value as a whole, as a merge patch: what a patch removes of the one before is removed.
+func withRemovals(patch, whole any) any {
+	removed, isMap := patch.(map[string]any)
+	fields, ok := whole.(map[string]any)
+	if !isMap || !ok {
+		return whole
+	}
+	all := maps.Clone(fields)
+	for field, value := range removed {
+		if _, has := fields[field]; has {
+			all[field] = withRemovals(value, fields[field])
+		} else {
+			all[field] = value
+		}
+	}
+	return all
 }

@@ -449,7 +449,12 @@ func TestKnown(t *testing.T) {
 		s     Summary
 		want  map[string]any
 	}{
-		"known":     {map[string]any{"outputs": part, "x": 1}, Summary{Totals: map[string]int{}}, map[string]any{"outputs": outputs, "x": 1}},
+		"known": {map[string]any{"outputs": part, "x": 1}, Summary{Totals: map[string]int{}}, map[string]any{"outputs": outputs, "x": 1}},
+		"removed": {
+			map[string]any{"outputs": map[string]any{"pods": map[string]any{"ready": 1, "terminating": nil}, "jobs": nil}},
+			Summary{Totals: map[string]int{}},
+			map[string]any{"outputs": map[string]any{"pods": map[string]any{"total": 0, "ready": 0, "terminating": nil}, "jobs": nil}},
+		},
 		"unchanged": {map[string]any{"x": 1}, Summary{Totals: map[string]int{}}, map[string]any{"outputs": outputs, "x": 1}},
 		"unknown": {
 			map[string]any{"outputs": part, "x": 1, "conditions": 2, "record": 3}, Summary{}, map[string]any{"conditions": 2, "record": 3}},

@@ -144,6 +144,11 @@ func TestLateCaches(t *testing.T) {
 			s.pass(2*time.Hour+30*time.Minute, s.freeze(kube.Claims, 5*time.Hour), func() {
 				s.create(newClaim("restored", s.snapshots()[0].Name))
 			})
+			// None restores from a snapshot that is being deleted, and that goes only when none wants to.
+			s.pass(8*time.Hour, func() {
+				s.expectReady(v1alpha1.ReasonRetentionFailing)
+				s.delete(kube.Claims, "restored")
+			})
 		}},
 		"newer snapshots that a user has deleted": {v1alpha1.SnapshotScheduleSpec{
 			Retention: v1alpha1.Retention{MaxCount: new(int32(3))},
