@@ -91,7 +91,8 @@ func setProtected(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, c protecti
 		message = fmt.Sprintf("%s not protected; the worst is %s: %s", namespaces(c.old), c.worst.Namespace, why)
 	case c.unsnapshottable > 0:
 		status, reason = metav1.ConditionFalse, v1alpha1.ReasonNotSnapshottable
-		message = fmt.Sprintf("%s not protected; the first is %s: %s", namespaces(c.unsnapshottable), c.first.Namespace, c.first.Protection.Message)
+		message = fmt.Sprintf("%s not protected; the first is %s: %s",
+			namespaces(c.unsnapshottable), c.first.Namespace, c.first.Protection.Message)
 	case c.apiMissing > 0:
 		reason, message = v1alpha1.ReasonSnapshotAPIMissing, apiMissingMessage
 	case c.invalid > 0:

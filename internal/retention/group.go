@@ -48,46 +48,60 @@ type Part struct {
 // were it the snapshot of that PVC alone: the policy, its floor included, holds for each
 // PVC, however the group changes.
 func DecideGroup(policy Policy, now time.Time, g GroupSeries) Decision {
-	d := Decide(policy, now, g.Whole)
-	g.releaseWhole(policy, now, &d)
-	kept := make([]bool, len(g.Whole.Snapshots)) // by a PVC; the first verdict counts
-	keepsClaim, keepsOther := make([]bool, len(kept)), make([]bool, len(kept))
+	n := len(g.Whole.Snapshots)
+	u := union{Decision: Decide(policy, now, g.Whole), kept: make([]bool, n), keepsClaim: make([]bool, n), keepsOther: make([]bool, n)}
+	g.releaseWhole(policy, now, &u.Decision)
 	for _, uid := range g.uids() {
 		one, index := g.of(uid)
-		if d.Take.Due { // what has failed may have to make place for each PVC
+		if u.Take.Due { // what has failed may have to make place for each PVC
 			one.Slot, one.VolumeFull = g.Whole.Slot, g.Whole.VolumeFull
 		}
-		decided := Decide(g.floorOf(policy, now, uid, one, &d), now, one)
-		for j, v := range decided.Verdicts {
-			i := index[j]
-			if v == KeepsClaim && len(g.Elsewhere) > 0 { // part of its floor is of another key
-				v = Unready
-			}
-			keepsClaim[i], keepsOther[i] = keepsClaim[i] || v == KeepsClaim, keepsOther[i] || !v.Delete()
-			if v.Delete() || !d.Verdicts[i].Delete() && !kept[i] || d.Verdicts[i].Urgent() {
-				continue
-			}
-			if !kept[i] || v < d.Verdicts[i] {
-				d.Verdicts[i], kept[i] = v, true
-			}
-		}
-		for _, j := range decided.Floor {
-			if !slices.Contains(d.Floor, index[j]) {
-				d.Floor = append(d.Floor, index[j])
-			}
-		}
-		if next := decided.Next; !next.IsZero() && (d.Next.IsZero() || next.Before(d.Next)) {
-			d.Next = next
-		}
+		u.add(Decide(g.floorOf(policy, now, uid, one, &u.Decision), now, one), index, len(g.Elsewhere) > 0)
 	}
-	for i := range d.Verdicts { // the group itself is not being deleted, its PVC is
+	for i := range u.Verdicts { // the group itself is not being deleted, its PVC is
 		failed := g.Whole.Snapshots[i].State(now, policy.ReadyDeadline) == Failed
-		if failed && keepsClaim[i] && !keepsOther[i] && !d.Verdicts[i].Delete() {
-			d.Verdicts[i] = KeepsClaim
+		if failed && u.keepsClaim[i] && !u.keepsOther[i] && !u.Verdicts[i].Delete() {
+			u.Verdicts[i] = KeepsClaim
 		}
 	}
-	d.Floor = slices.DeleteFunc(d.Floor, func(i int) bool { return d.Verdicts[i].Delete() })
-	return d
+	u.Floor = slices.DeleteFunc(u.Floor, func(i int) bool { return u.Verdicts[i].Delete() })
+	return u.Decision
+}
+
+// union is the decision about group snapshots, to which those about each PVC are added.
+type union struct {
+	Decision
+
+	// kept is set where a PVC keeps a group snapshot; the first verdict counts.
+	kept []bool
+	// keepsClaim is set where a PVC lets one go that keeps it from being deleted, keepsOther where another PVC keeps it.
+	keepsClaim, keepsOther []bool
+}
+
+// add adds the decision about one PVC. index says which group snapshot each of its snapshots is; elsewhere is set if a part of the
+// floor of the PVC may be of another key.
+func (u *union) add(decided Decision, index []int, elsewhere bool) {
+	for j, v := range decided.Verdicts {
+		i := index[j]
+		if v == KeepsClaim && elsewhere {
+			v = Unready
+		}
+		u.keepsClaim[i], u.keepsOther[i] = u.keepsClaim[i] || v == KeepsClaim, u.keepsOther[i] || !v.Delete()
+		if v.Delete() || !u.Verdicts[i].Delete() && !u.kept[i] || u.Verdicts[i].Urgent() {
+			continue
+		}
+		if !u.kept[i] || v < u.Verdicts[i] {
+			u.Verdicts[i], u.kept[i] = v, true
+		}
+	}
+	for _, j := range decided.Floor {
+		if !slices.Contains(u.Floor, index[j]) {
+			u.Floor = append(u.Floor, index[j])
+		}
+	}
+	if next := decided.Next; !next.IsZero() && (u.Next.IsZero() || next.Before(u.Next)) {
+		u.Next = next
+	}
 }
 
 // releaseWhole takes the floor of the group as one PVC off those that a PVC can be restored from: with group

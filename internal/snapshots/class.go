@@ -110,7 +110,9 @@ func (c Classes) defaulted(d driver) Problem {
 	if !c.Known || d == "" {
 		return Problem{}
 	}
-	isDefault := func(class *snapshotv1.VolumeSnapshotClass) bool { return class.Annotations[annotationDefaultClass] == "true" }
+	isDefault := func(class *snapshotv1.VolumeSnapshotClass) bool {
+		return class.Annotations[annotationDefaultClass] == "true"
+	}
 	n := 0
 	for _, o := range c.All {
 		if class := classOf(o); class != nil && driver(class.Driver) == d && isDefault(class) {
@@ -130,7 +132,8 @@ func (c Classes) defaulted(d driver) Problem {
 			defaults = append(defaults, class.Name)
 		}
 	}
-	return Problem{Reason: v1alpha1.ReasonNoDefaultSnapshotClass, Message: notOneDefault(d, "volumesnapshotclass", annotationDefaultClass, all, defaults)}
+	message := notOneDefault(d, "volumesnapshotclass", annotationDefaultClass, all, defaults)
+	return Problem{Reason: v1alpha1.ReasonNoDefaultSnapshotClass, Message: message}
 }
 
 // notOneDefault says that a driver has not exactly one default class, and what to do. The API server validates the names of classes.

@@ -177,7 +177,8 @@ func (p *program) classForGroup(
 		if unfit++; reason == "" {
 			unfit--
 		} else if unfit == 1 {
-			stopped = Problem{Reason: v1alpha1.ReasonGroupStopped, Message: fmt.Sprintf("no snapshot of the group is taken, because of PVC %s: %s", claim.Name, reason)}
+			stopped = Problem{Reason: v1alpha1.ReasonGroupStopped, Message: fmt.Sprintf(
+				"no snapshot of the group is taken, because of PVC %s: %s", claim.Name, reason)}
 			skipReason = reason
 		}
 	}

@@ -81,14 +81,14 @@ func (g *groupSeries) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, na
 		}
 	}
 	byClaim, strangers := membersByClaim(of, record)
+	if s.Uncut() {
+		g.sourcesChange(record, names)
+	}
 	var parts []retention.Part
 	var lacks, doubled, deleted []string
 	held := map[types.UID]*snapshotv1.VolumeSnapshot{}
 	for _, name := range slices.Sorted(maps.Keys(record)) {
 		uid, found := record[name], byClaim[name]
-		if s.Uncut() && (names[name] != uid || g.Claims[string(uid)].Deleting) {
-			g.Whole.ClaimDeleting = true // it would be cut without it, or from another one of its name
-		}
 		if len(found) > 1 {
 			doubled = append(doubled, name)
 		}
@@ -113,6 +113,15 @@ func (g *groupSeries) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, na
 	g.lacks, g.doubled = append(g.lacks, lacks), append(g.doubled, doubled)
 	g.deleted, g.strangers = append(g.deleted, deleted), append(g.strangers, strangers)
 	g.Whole.Snapshots, g.Parts = append(g.Whole.Snapshots, s), append(g.Parts, parts)
+}
+
+// sourcesChange finds out whether an uncut group snapshot would be cut without a PVC of its record, or from another one of its name.
+func (g *groupSeries) sourcesChange(record, names map[string]types.UID) {
+	for name, uid := range record {
+		if names[name] != uid || g.Claims[string(uid)].Deleting {
+			g.Whole.ClaimDeleting = true
+		}
+	}
 }
 
 // bestMember returns the member of a PVC that counts; nil if there is none. Of several, nobody knows which has the data, and one

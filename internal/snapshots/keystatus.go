@@ -214,12 +214,7 @@ func combine(keys []any, problems ...Problem) combined {
 		c.NextSlot = earliest(c.NextSlot, k.NextSlot)
 		c.RecoveryPoint = earliest(c.RecoveryPoint, k.RecoveryPoint)
 		c.Due, c.NoneReady = c.Due || k.due, c.NoneReady || k.noneReady
-		if k.verified != nil {
-			c.Verified = earliest(c.Verified, *k.verified)
-		}
-		for _, part := range k.parts() {
-			c.Verified = earliest(c.Verified, part.verified)
-		}
+		c.addVerified(k)
 		if k.retained {
 			c.Retained += k.weight()
 		}
@@ -237,12 +232,7 @@ func combine(keys []any, problems ...Problem) combined {
 		if slices.ContainsFunc(k.Problems, Problem.fails) {
 			c.Failing += k.weight()
 		}
-		if i := slices.IndexFunc(k.Problems, Problem.refused); i >= 0 {
-			first := c.Refused == 0
-			if c.Refused += k.weight(); first || k.Problems[i].compare(c.FirstRefused) < 0 {
-				c.FirstRefused = k.Problems[i]
-			}
-		}
+		c.addRefused(k)
 		c.Paused = c.Paused || k.Paused
 		c.Protections.add(k)
 		c.Spared.changed += k.Spared.changed
@@ -250,6 +240,26 @@ func combine(keys []any, problems ...Problem) combined {
 		c.addProblems(k.Problems)
 	}
 	return c
+}
+
+// addVerified adds the last drills of a key.
+func (c *combined) addVerified(k *keyStatus) {
+	if k.verified != nil {
+		c.Verified = earliest(c.Verified, *k.verified)
+	}
+	for _, part := range k.parts() {
+		c.Verified = earliest(c.Verified, part.verified)
+	}
+}
+
+// addRefused counts a key of which a write is refused.
+func (c *combined) addRefused(k *keyStatus) {
+	if i := slices.IndexFunc(k.Problems, Problem.refused); i >= 0 {
+		first := c.Refused == 0
+		if c.Refused += k.weight(); first || k.Problems[i].compare(c.FirstRefused) < 0 {
+			c.FirstRefused = k.Problems[i]
+		}
+	}
 }
 
 // protections counts the PVCs of a schedule by their protection.
@@ -274,10 +284,7 @@ func (c *protections) add(k *keyStatus) {
 		})
 	}
 	if k.unsnapshottable {
-		c.unsnapshottable += k.weight()
-		if c.first == nil || k.name() < c.first.name() {
-			c.first = k
-		}
+		c.addUnsnapshottable(k)
 	}
 	switch k.protection {
 	case protectionNone:
@@ -293,6 +300,13 @@ func (c *protections) add(k *keyStatus) {
 			k.RecoveryPoint.Equal(w.RecoveryPoint) && k.Claim < w.Claim {
 			c.worst = k
 		}
+	}
+}
+
+func (c *protections) addUnsnapshottable(k *keyStatus) {
+	c.unsnapshottable += k.weight()
+	if c.first == nil || k.name() < c.first.name() {
+		c.first = k
 	}
 }
 

@@ -208,7 +208,8 @@ var statusOnly = []string{
 	v1alpha1.ReasonNoSnapshotClass, v1alpha1.ReasonWrongSnapshotClass, v1alpha1.ReasonNoDefaultSnapshotClass,
 	v1alpha1.ReasonVolumeLimit, v1alpha1.ReasonVerificationFailed, v1alpha1.ReasonClaimLost, v1alpha1.ReasonGroupWaits,
 	v1alpha1.ReasonGroupSnapshotAPIMissing, v1alpha1.ReasonNoGroupSnapshotClass, v1alpha1.ReasonNoDefaultGroupSnapshotClass,
-	v1alpha1.ReasonMixedDrivers, v1alpha1.ReasonGroupMismatch, v1alpha1.ReasonGroupStopped, v1alpha1.ReasonGroupTooLarge, v1alpha1.ReasonMemberDeleted,
+	v1alpha1.ReasonMixedDrivers, v1alpha1.ReasonGroupMismatch, v1alpha1.ReasonGroupStopped, v1alpha1.ReasonGroupTooLarge,
+	v1alpha1.ReasonMemberDeleted,
 }
 
 // reportSchedule reports a problem of the schedule itself, whichever PVC is

@@ -89,9 +89,12 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 			mapcontroller.Input{Object: fleetKind, Live: true, Changed: specChanged, Concerns: func(f, s client.Object) bool {
 				return f.GetName() == s.GetName()
 			}},
-			mapcontroller.Input{Object: namespaceKind, Live: true, Changed: clusterschedules.ExclusionChanged, Concerns: func(namespace, s client.Object) bool {
-				return namespace.GetName() == s.GetNamespace() && len(originObjects(o.Stores, s)) > 0
-			}})
+			mapcontroller.Input{
+				Object: namespaceKind, Live: true, Changed: clusterschedules.ExclusionChanged,
+				Concerns: func(namespace, s client.Object) bool {
+					return namespace.GetName() == s.GetNamespace() && len(originObjects(o.Stores, s)) > 0
+				},
+			})
 		listed := fleetsListed(o.Stores)
 		originIn = func(s *v1alpha1.SnapshotSchedule) origin {
 			from := originOf(s, originObjects(o.Stores, s))

@@ -186,7 +186,8 @@ func addRestores(next *time.Time, status *keyStatus, claim string, snapshots, re
 		more = fmt.Sprintf(" (and %d more PVCs)", pending-1)
 	}
 	status.add(Problem{Claim: claim, Reason: v1alpha1.ReasonRestorePending, Message: fmt.Sprintf(
-		"PVC %s/%s%s is restored from VolumeSnapshot %s, and Pending for more than %s; the snapshot is kept as long: kubectl describe -n '%s' pvc '%s'",
+		"PVC %s/%s%s is restored from VolumeSnapshot %s, and Pending for more than %s; the snapshot is kept as long: "+
+			"kubectl describe -n '%s' pvc '%s'",
 		first.GetNamespace(), first.GetName(), more, from, restorePatience, first.GetNamespace(), first.GetName())})
 }
 

@@ -50,7 +50,8 @@ func New() *Metrics {
 	m.deleted = m.counter("snapshots_deleted_total",
 		"Number of VolumeSnapshots that retention deleted and that are gone, by the reason.", labelReason)
 	m.retained = m.counter("snapshots_retained_in_storage_total",
-		"Number of VolumeSnapshots that retention deleted and that are gone, whose data stays in the storage, because their VolumeSnapshotClass has the deletionPolicy Retain.")
+		"Number of VolumeSnapshots that retention deleted and that are gone, whose data stays in the storage, because their "+
+			"VolumeSnapshotClass has the deletionPolicy Retain.")
 	m.failed = m.counter("snapshots_failed_total",
 		"Number of VolumeSnapshots that were not cut within readyDeadline, or were cut and had an error for longer than that.")
 	m.refused = m.counter("refused_writes_total",

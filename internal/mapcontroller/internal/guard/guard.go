@@ -63,7 +63,8 @@ type offspringOf struct {
 	namespace   string
 }
 
-// Offspring returns the live children of an output that are not labeled. What it lists is shared for a moment: it may be too late for what has just been made.
+// Offspring returns the live children of an output that are not labeled. What it lists is shared for a moment: it may be too late
+// for what has just been made.
 func (g *Guard) Offspring(ctx context.Context, output client.Object) (found []client.Object, err error) {
 	kind := g.Kinds.Output(output).Children
 	ctx, _ = transport.WithSkew(ctx) // which a shared read needs; labels do not depend on it
