@@ -129,17 +129,22 @@ func (s *Scope) read(ctx context.Context, f *Factory, args []string) ([]*v1alpha
 	return found, inv, err
 }
 
+// addOwnProblems adds the problems of the schedule itself.
+func (status *scheduleStatus) addOwnProblems(s *v1alpha1.SnapshotSchedule) {
+	for _, p := range s.Status.Problems {
+		if p.PersistentVolumeClaim == "" && p.Group == "" {
+			status.Problems = append(status.Problems, problem{p.Reason, p.Message})
+		}
+	}
+}
+
 func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) scheduleStatus {
 	status := scheduleStatus{
 		Namespace: s.Namespace, Name: s.Name, Policy: policyWords(&s.Spec),
 		Conditions: s.Status.Conditions, Observed: s.Status.ObservedGeneration == s.Generation,
 		PersistentVolumeClaims: []claimStatus{}, now: now,
 	}
-	for _, p := range s.Status.Problems {
-		if p.PersistentVolumeClaim == "" && p.Group == "" {
-			status.Problems = append(status.Problems, problem{p.Reason, p.Message})
-		}
-	}
+	status.addOwnProblems(s)
 	judge, all, err := inv.judged(s, now)
 	if err != nil {
 		status.InvalidSpec = err.Error()

@@ -161,7 +161,7 @@ func TestSpecsFollowTheirGovernors(t *testing.T) {
 	h := newHarness(t, []client.Object{fixture.Parent()}, nil, func(c *MapController, _ *Options) {
 		compile := c.Compile
 		c.Governors = func(client.Object) []client.Object { return governors }
-		c.Govern = func(parent client.Object, by []client.Object) (Program, error) {
+		c.Govern = func(parent client.Object, _ []client.Object) (Program, error) {
 			compiled++
 			p, err := compile(parent)
 			p.Parent = decided

@@ -87,12 +87,7 @@ func (u *union) add(decided Decision, index []int, elsewhere bool) {
 			v = Unready
 		}
 		u.keepsClaim[i], u.keepsOther[i] = u.keepsClaim[i] || v == KeepsClaim, u.keepsOther[i] || !v.Delete()
-		if v.Delete() || !u.Verdicts[i].Delete() && !u.kept[i] || u.Verdicts[i].Urgent() {
-			continue
-		}
-		if !u.kept[i] || v < u.Verdicts[i] {
-			u.Verdicts[i], u.kept[i] = v, true
-		}
+		u.keep(i, v)
 	}
 	for _, j := range decided.Floor {
 		if !slices.Contains(u.Floor, index[j]) {
@@ -101,6 +96,16 @@ func (u *union) add(decided Decision, index []int, elsewhere bool) {
 	}
 	if next := decided.Next; !next.IsZero() && (u.Next.IsZero() || next.Before(u.Next)) {
 		u.Next = next
+	}
+}
+
+// keep has a PVC keep a group snapshot that would be deleted, if that is its verdict.
+func (u *union) keep(i int, v Verdict) {
+	if v.Delete() || !u.Verdicts[i].Delete() && !u.kept[i] || u.Verdicts[i].Urgent() {
+		return
+	}
+	if !u.kept[i] || v < u.Verdicts[i] {
+		u.Verdicts[i], u.kept[i] = v, true
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 // makes it a member of no group.
 func drawForeign(t *rapid.T, s scheduleBuilder, name string, groups []groupBuilder) client.Object {
 	like := []snapshotBuilder{uncut(time.Minute), ready(time.Hour), ready(40 * time.Hour)}
-	v := rapid.SampledFrom(like).Draw(t, name).VolumeSnapshot.DeepCopy()
+	v := rapid.SampledFrom(like).Draw(t, name).DeepCopy()
 	v.Name, v.UID, v.Labels = name, types.UID(name), map[string]string{}
 	of := rapid.SampledFrom(groups).Draw(t, name+" group")
 	if rapid.Bool().Draw(t, name+" labeled") {

@@ -52,15 +52,7 @@ type origin struct {
 func originOf(s *v1alpha1.SnapshotSchedule, related []client.Object) origin {
 	o := origin{child: controlledByFleet(s) || recordedOwner(s) != ""}
 	var namespace client.Object
-	for _, r := range related {
-		switch r := r.(type) {
-		case *v1alpha1.ClusterSnapshotSchedule:
-			o.fleet = r
-		case *metav1.PartialObjectMetadata:
-			namespace = r
-		}
-	}
-	if o.fleet == nil {
+	if o.fleet, namespace = governorsOf(related); o.fleet == nil {
 		return o
 	}
 	o.selected = namespace != nil && clusterschedules.Selects(o.fleet, namespace)
@@ -79,6 +71,19 @@ func originOf(s *v1alpha1.SnapshotSchedule, related []client.Object) origin {
 	want.Suspend = s.Spec.Suspend
 	o.edited = !equality.Semantic.DeepEqual(want, s.Spec)
 	return o
+}
+
+// governorsOf finds the ClusterSnapshotSchedule and the namespace among the related objects.
+func governorsOf(related []client.Object) (fleet *v1alpha1.ClusterSnapshotSchedule, namespace client.Object) {
+	for _, r := range related {
+		switch r := r.(type) {
+		case *v1alpha1.ClusterSnapshotSchedule:
+			fleet = r
+		case *metav1.PartialObjectMetadata:
+			namespace = r
+		}
+	}
+	return fleet, namespace
 }
 
 // governs returns whether the fleet's template counts. Otherwise nobody writes it to a child.

@@ -75,13 +75,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	r.inFlight.tried(s.Namespace, outcome)
 	r.reportSchedule(s)
 	if before == nil || !before.reported {
-		before = &keyStatus{}
-		if after != nil {
-			before.said = &said{error: earlierWords(s, after)}
-		}
-		if after != nil && after.untried(outcome) { // else the writes of this pass say what is wrong
-			before.Problems = slices.DeleteFunc(earlierProblems(s, after), func(p Problem) bool { return !p.ofSlot() })
-		}
+		before = earlierStatus(s, after, outcome)
 	}
 	problems := append(problemsOf(outcome.Failed), internalErrors(outcome.Err, mapKey)...)
 	paused := outcome.Paused != nil || (outcome.Waiting && before.Paused)
@@ -102,16 +96,34 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	after.due = after.due || after.waits() && len(outcome.Created) == 0
 	after.judgeOverdue(before, outcome)
 	after.judgePending(before, outcome)
-	if after.waits() && after.group != nil {
-		req := limits.Request{Parent: client.ObjectKeyFromObject(s), MapKey: mapKey}
-		if p := r.inFlight.shortage(req, after.pending.driver); p.Reason != "" {
-			after.addIfNew(p)
-		}
-	}
+	r.addShortage(s, mapKey, after)
 	after.carryWords(before, s.Spec.Suspend)
 	after.Paused, after.reported = paused, true
 	r.warnOfNew(s, mapKey, before, after)
 	return after
+}
+
+// earlierStatus is what an earlier process knew of a key, as far as the status of the schedule says it.
+func earlierStatus(s *v1alpha1.SnapshotSchedule, after *keyStatus, outcome mapcontroller.Outcome) *keyStatus {
+	before := &keyStatus{}
+	if after != nil {
+		before.said = &said{error: earlierWords(s, after)}
+	}
+	if after != nil && after.untried(outcome) { // else the writes of this pass say what is wrong
+		before.Problems = slices.DeleteFunc(earlierProblems(s, after), func(p Problem) bool { return !p.ofSlot() })
+	}
+	return before
+}
+
+// addShortage adds why a group that waits finds no room.
+func (r *reporter) addShortage(s *v1alpha1.SnapshotSchedule, mapKey string, after *keyStatus) {
+	if !after.waits() || after.group == nil {
+		return
+	}
+	req := limits.Request{Parent: client.ObjectKeyFromObject(s), MapKey: mapKey}
+	if p := r.inFlight.shortage(req, after.pending.driver); p.Reason != "" {
+		after.addIfNew(p)
+	}
 }
 
 // statusWritten implements the engine's StatusWritten.

@@ -53,23 +53,12 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	if known.Settled && !blind {
 		s.Status.ObservedGeneration = s.Generation
 	}
-	if before := recordedOwner(s); known.ServerTime.IsZero() {
-		s.Status.Retention = ownerOnly(s, from)
-	} else if s.Status.Retention = recordOf(s, from, known.ServerTime); known.Totals == nil && before != "" && recordedOwner(s) == "" {
-		s.Status.Retention.ClusterSchedule = before // not every cache may be filled yet
-	}
+	setRecord(s, from, known)
 	if known.Totals == nil && known.Invalid == nil {
 		setReadyOnly(now, s, known.Missing)
 		return combined{}
 	}
-	var ofSchedule []Problem
-	if p := scheduleProblem(s, from); p.Reason != "" {
-		ofSchedule = append(ofSchedule, p)
-	}
-	if from.want != nil {
-		ofSchedule = append(ofSchedule, Problem{Reason: v1alpha1.ReasonSpecDiffers, Message: differsMessage(s)})
-	}
-	sum := combine(withEarlier(known.Keys, s), ofSchedule...)
+	sum := combine(withEarlier(known.Keys, s), ofSchedule(s, from)...)
 	// Without the record nothing is deleted, and nothing else would report that.
 	sum.Paused = sum.Paused || known.ServerTime.IsZero() && sum.Spared.reason() != "" && recordsTime(now, s, from)
 	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
@@ -93,6 +82,30 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	setTimes(&s.Status, s.Spec.Suspend, sum)
 	setProtected(now, s, sum.Protections)
 	return sum
+}
+
+// setRecord sets the record of the spec and of who owns the schedule.
+func setRecord(s *v1alpha1.SnapshotSchedule, from origin, known mapcontroller.Summary) {
+	before := recordedOwner(s)
+	if known.ServerTime.IsZero() {
+		s.Status.Retention = ownerOnly(s, from)
+		return
+	}
+	s.Status.Retention = recordOf(s, from, known.ServerTime)
+	if known.Totals == nil && before != "" && recordedOwner(s) == "" {
+		s.Status.Retention.ClusterSchedule = before // not every cache may be filled yet
+	}
+}
+
+// ofSchedule returns the problems of the schedule itself.
+func ofSchedule(s *v1alpha1.SnapshotSchedule, from origin) (all []Problem) {
+	if p := scheduleProblem(s, from); p.Reason != "" {
+		all = append(all, p)
+	}
+	if from.want != nil {
+		all = append(all, Problem{Reason: v1alpha1.ReasonSpecDiffers, Message: differsMessage(s)})
+	}
+	return all
 }
 
 func setTimes(status *v1alpha1.SnapshotScheduleStatus, suspended bool, sum combined) {

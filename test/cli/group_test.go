@@ -142,9 +142,7 @@ var _ = Describe("groups", Ordered, func() {
 				if finished[job.Name] {
 					continue
 				}
-				template := job.Spec.Template
-				template.Spec.SecurityContext.FSGroupChangePolicy = nil
-				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: job.Name, Labels: template.Labels}, Spec: template.Spec}
+				pod := podOf(&job)
 				g.Expect(api.Create(ctx, pod)).To(Succeed())
 				done := corev1.ContainerStateTerminated{Reason: "Completed"}
 				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "verify", State: corev1.ContainerState{Terminated: &done}}}

@@ -49,14 +49,6 @@ var _ = Describe("verify", func() {
 		Expect(api.List(ctx, all, client.InNamespace(env.namespace))).To(Succeed())
 		return all.Items
 	}
-	// podOf is the pod that the Job controller makes.
-	podOf := func(job *batchv1.Job) *corev1.Pod {
-		template := job.Spec.Template.DeepCopy()
-		pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-		pod.Namespace, pod.Name = env.namespace, job.Name
-		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
-		return pod
-	}
 	// drill runs the plugin, and ends the pod of its Job in a way.
 	drill := func(end corev1.ContainerStateTerminated, more ...string) result {
 		GinkgoHelper()
@@ -159,3 +151,12 @@ var _ = Describe("verify", func() {
 			ContainSubstring("kind: Job"), ContainSubstring("ephemeral:"), ContainSubstring("snapshots.mapcontroller.dev/exclude")))
 	})
 })
+
+// podOf is the pod that the Job controller makes.
+func podOf(job *batchv1.Job) *corev1.Pod {
+	template := job.Spec.Template.DeepCopy()
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Namespace, pod.Name = job.Namespace, job.Name
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+	return pod
+}

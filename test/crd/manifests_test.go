@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
@@ -186,17 +187,23 @@ var _ = Describe("config", func() {
 	// What visitors copy first.
 	DescribeTable("shows SnapshotSchedules that the API server accepts", func(path, annotation string, want int) {
 		text := suite.Must(os.ReadFile(filepath.Join(root, path)))
-		if annotation != "" {
-			chart := suite.Must(repo.Decode(text))[0]
-			list, _, err := unstructured.NestedString(chart.Object, "annotations", annotation)
-			Expect(err).NotTo(HaveOccurred())
-			text = []byte("items:\n" + list)
-		}
-		objects := suite.Must(repo.Decode(text))
-		if items, ok, _ := unstructured.NestedSlice(objects[0].Object, "items"); ok {
-			objects = nil
-			for _, item := range items {
-				objects = append(objects, &unstructured.Unstructured{Object: item.(map[string]any)})
+		var objects []*unstructured.Unstructured
+		if annotation == "" {
+			objects = suite.Must(repo.Decode(text))
+		} else {
+			_, after, found := strings.Cut(string(text), "\n  "+annotation+": |\n") // a template, which is no YAML
+			Expect(found).To(BeTrue())
+			var examples strings.Builder
+			for line := range strings.Lines(after) {
+				if !strings.HasPrefix(line, "    ") {
+					break
+				}
+				examples.WriteString(line)
+			}
+			var list []map[string]any
+			Expect(yaml.Unmarshal([]byte(examples.String()), &list)).To(Succeed())
+			for _, object := range list {
+				objects = append(objects, &unstructured.Unstructured{Object: object})
 			}
 		}
 		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {

@@ -322,6 +322,22 @@ func problem(claim, reason, message string) any {
 // events returns the events of the schedules of the namespace, such as "Warning CreateFailed SnapshotSchedule/backup: note".
 func (env *environment) events() []string {
 	GinkgoHelper()
+	return slices.DeleteFunc(env.allEvents(), ofCondition)
+}
+
+// ofCondition returns whether an event is of a condition that turned False.
+func ofCondition(event string) bool {
+	return strings.Contains(event, ": Ready is False: ") || strings.Contains(event, ": Protected is False: ")
+}
+
+// conditionEvents returns the events of conditions that turned False.
+func (env *environment) conditionEvents() []string {
+	GinkgoHelper()
+	return slices.DeleteFunc(env.allEvents(), func(event string) bool { return !ofCondition(event) })
+}
+
+func (env *environment) allEvents() []string {
+	GinkgoHelper()
 	var list eventsv1.EventList
 	Expect(api.List(ctx, &list, client.InNamespace(env.namespace))).To(Succeed())
 	var all []string

@@ -138,9 +138,9 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		keepsAll()
 		passes(time.Hour)
 		keepsAll()
-		Eventually(func() string {
-			return meta.FindStatusCondition(get(child).Status.Conditions, v1alpha1.ConditionRetentionPaused).Message
-		}).Should(HavePrefix("the spec is not that of the template of ClusterSnapshotSchedule " + f.Name + ": "))
+		Eventually(func() []v1alpha1.Problem { return get(child).Status.Problems }).Should(ContainElement(And(
+			HaveField("Reason", v1alpha1.ReasonSpecDiffers),
+			HaveField("Message", HavePrefix("the spec is not that of the template of ClusterSnapshotSchedule "+f.Name+": ")))))
 	})
 
 	// Contract: FLEET-2, FLEET-10.

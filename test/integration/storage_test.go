@@ -102,6 +102,8 @@ var _ = Describe("Mixed storage", func() {
 		Expect(readyMessage(s)).To(ContainSubstring("1 of 6 PersistentVolumeClaims failing; first block: NoSnapshotClass"))
 		Expect(skippedCount(s)()).To(BeEquivalentTo(4))
 		Expect(env.events()).NotTo(ContainElement(ContainSubstring("SnapshotClass")))
+		Eventually(env.conditionEvents).Should(ConsistOf(HavePrefix(
+			"Warning SnapshotsFailing SnapshotSchedule/backup: Ready is False: 1 of 6 PersistentVolumeClaims failing; first block: NoSnapshotClass")))
 
 		By("creating it again")
 		env.createClass("fast", "block", true)

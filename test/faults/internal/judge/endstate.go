@@ -439,7 +439,8 @@ func (e *series) protectedReason() string {
 	case e.interval == 0:
 		begin = covered.Add(-time.Second)
 	default:
-		begin = anchor.Add(-(anchor.Sub(covered)/e.interval + 2) * e.interval)
+		slots := int64(anchor.Sub(covered)/e.interval) + 2
+		begin = anchor.Add(-time.Duration(slots * int64(e.interval)))
 	}
 	latest := e.Spec.latestSlot(begin, e.delay(), time.Time{}, e.now)
 	previous := e.Spec.latestSlot(begin, e.delay(), time.Time{}, latest.Add(-time.Second))
