@@ -44,13 +44,13 @@ type Part struct {
 }
 
 // DecideGroup decides about group snapshots as units. One that holds data is deleted only
-// if Decide deletes it as the group's, and would delete it of each PVC whose data it holds,
-// were it the snapshot of that PVC alone: the policy, its floor included, holds for each
-// PVC, however the group changes.
+// if Decide would delete it of each PVC whose data it holds, were it the snapshot of that
+// PVC alone: the policy, its floor included, holds for each PVC, however the group changes.
+// About others, Decide decides as about those of one PVC, too.
 func DecideGroup(policy Policy, now time.Time, g GroupSeries) Decision {
 	n := len(g.Whole.Snapshots)
 	u := union{Decision: Decide(policy, now, g.Whole), kept: make([]bool, n), keepsClaim: make([]bool, n), keepsOther: make([]bool, n)}
-	g.releaseWhole(policy, now, &u.Decision)
+	u.left = g.leaveToClaims(now, u.Verdicts)
 	for _, uid := range g.uids() {
 		one, index := g.of(uid)
 		if u.Take.Due { // what has failed may have to make place for each PVC
@@ -72,6 +72,8 @@ func DecideGroup(policy Policy, now time.Time, g GroupSeries) Decision {
 type union struct {
 	Decision
 
+	// left is set where only the PVCs decide.
+	left []bool
 	// kept is set where a PVC keeps a group snapshot; the first verdict counts.
 	kept []bool
 	// keepsClaim is set where a PVC lets one go that keeps it from being deleted, keepsOther where another PVC keeps it.
@@ -99,8 +101,11 @@ func (u *union) add(decided Decision, index []int, elsewhere bool) {
 	}
 }
 
-// keep has a PVC keep a group snapshot that would be deleted, if that is its verdict.
+// keep has a PVC keep a group snapshot that would be deleted, if that is its verdict; one that lets it go says why.
 func (u *union) keep(i int, v Verdict) {
+	if v.Delete() && u.left[i] && !u.kept[i] {
+		u.Verdicts[i] = v
+	}
 	if v.Delete() || !u.Verdicts[i].Delete() && !u.kept[i] || u.Verdicts[i].Urgent() {
 		return
 	}
@@ -109,19 +114,21 @@ func (u *union) keep(i int, v Verdict) {
 	}
 }
 
-// releaseWhole takes the floor of the group as one PVC off those that a PVC can be restored from: with group
-// snapshots elsewhere, only the floor of each PVC says what must stay.
-func (g *GroupSeries) releaseWhole(policy Policy, now time.Time, d *Decision) {
-	if len(g.Elsewhere) == 0 {
-		return
-	}
-	policy.MinReady, policy.Detached.MinReady = 0, 0
-	bare := Decide(policy, now, g.Whole)
-	for i, v := range d.Verdicts {
-		if v == Floor && bare.Verdicts[i].Delete() && slices.ContainsFunc(g.Parts[i], func(p Part) bool { return p.Ready }) {
-			d.Verdicts[i] = bare.Verdicts[i]
+// leaveToClaims leaves to the PVCs what becomes of the ready group snapshots that they can be restored from, and
+// returns which these are. But the newest of a group that has slots is not left to them: its slot would be due again.
+func (g *GroupSeries) leaveToClaims(now time.Time, verdicts []Verdict) []bool {
+	left := make([]bool, len(verdicts))
+	covered := g.Whole.Claim != Selected
+	for _, r := range newestFirst(g.Whole.Snapshots, now) {
+		i, s := r.index, &g.Whole.Snapshots[r.index]
+		covers := !covered && !s.Deleting && !s.covers(now).IsZero()
+		covered = covered || covers
+		// Only the floor keeps one for no slot.
+		if s.IsReady() && (!covers || verdicts[i] == Floor) && slices.ContainsFunc(g.Parts[i], func(p Part) bool { return p.Ready }) {
+			verdicts[i], left[i] = NotSelected, true
 		}
 	}
+	return left
 }
 
 // floorOf returns the policy of one PVC with the part of its floor that is in its series. The rest is elsewhere, and

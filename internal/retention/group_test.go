@@ -61,6 +61,18 @@ func TestDecideGroup(t *testing.T) {
 			claims: map[string]GroupClaim{"a": {}}, held: []string{"a", "ab", "ab", "ab"},
 			want: []expected{ready(day).want(WithinTTL), ready(11 * day).want(WithinTTL), ready(31 * day).want(Expired), ready(32 * day).want(Expired)},
 		},
+		"of a PVC that is gone, although the group keeps all of its own": {
+			policy: Policy{MaxCount: 20, MinReady: 1, Detached: Detached{TTL: 5 * day, MinReady: 1}},
+			claims: map[string]GroupClaim{"a": {}}, held: []string{"a", "b", "ab", "b"},
+			want: []expected{
+				ready(day).want(NoLimit), ready(4 * day).want(WithinTTL), ready(6 * day).want(NoLimit), ready(7 * day).want(Expired),
+			},
+		},
+		"the newest, of a PVC that is gone, covers a slot of the group": {
+			policy: Policy{MinReady: 1, Detached: Detached{TTL: 5 * day}},
+			claims: map[string]GroupClaim{"a": {}}, held: []string{"b", "a"},
+			want: []expected{ready(6 * day).want(NoLimit), ready(7 * day).want(NoLimit)},
+		},
 		"of a PVC that is no longer selected": {
 			policy: ttl, claims: map[string]GroupClaim{"a": {}, "b": {Claim: Unselected}}, held: []string{"a", "ab", "ab"},
 			want: []expected{ready(day).want(WithinTTL), ready(11 * day).want(Floor), ready(12 * day).want(Expired)},
@@ -181,8 +193,8 @@ func TestGroupKeepsTheFloorOfEachPVC(t *testing.T) {
 	})
 }
 
-// A group snapshot is deleted only if it would be of each PVC that it holds, and as the
-// snapshot of one PVC that the group is, or to let one of these go.
+// A ready group snapshot that holds a PVC is deleted if it would be of each that it holds, unless it covers
+// the slot of the group; another one only if it would be as that of one PVC, too, or to let one of these go.
 //
 // Contract: GRP-9.
 func TestGroupGoesOnlyIfEachPVCLetsItGo(t *testing.T) {
@@ -195,8 +207,16 @@ func TestGroupGoesOnlyIfEachPVCLetsItGo(t *testing.T) {
 		}
 		lets := make([]bool, len(d.Verdicts))
 		free, keep := make([]bool, len(d.Verdicts)), make([]bool, len(d.Verdicts))
+		newest := -1
+		for i := range g.Whole.Snapshots {
+			s := &g.Whole.Snapshots[i]
+			if !s.Deleting && !s.covers(noon).IsZero() && (newest < 0 || compareAge(&g.Whole.Snapshots[newest], s, noon) < 0) {
+				newest = i
+			}
+		}
 		for i, v := range whole.Verdicts {
-			lets[i] = v.Delete()
+			holds := g.Whole.Snapshots[i].IsReady() && slices.ContainsFunc(g.Parts[i], func(p Part) bool { return p.Ready })
+			lets[i] = v.Delete() || holds && (v == Floor || i != newest || g.Whole.Claim != Selected)
 		}
 		for _, uid := range g.uids() {
 			one, index := g.of(uid)

@@ -26,8 +26,7 @@ func (e *series) kept(s *snapshotv1.VolumeSnapshot) (why string) {
 		return "it is in progress"
 	case isUncut(s) && e.takes() && e.mayBeDue(): // it failed, and is replaced
 		return ""
-	case e.keepsClaim(s):
-		return ""
+	case e.keepsClaim(s): // it goes, unless it was ready a moment ago
 	case IsReady(s):
 		why = e.readyKept(s)
 	case e.mayRecover(s):
@@ -44,8 +43,8 @@ func (e *series) kept(s *snapshotv1.VolumeSnapshot) (why string) {
 // keepsClaim returns whether a snapshot that was cut and failed keeps its PVC from being deleted, and may go: a newer one is ready, or as
 // many as minReady are.
 func (e *series) keepsClaim(s *snapshotv1.VolumeSnapshot) bool {
-	failed := !isUncut(s) && !isImported(s) && !readyToUse(s) && inError(s) && e.pastReadyDeadline(s) && errorAge(s, e.now) >= e.readyDeadline
-	if e.claim == nil || e.claim.DeletionTimestamp == nil || !failed {
+	failed := !isUncut(s) && !isImported(s) && !readyToUse(s) && inError(s) && e.pastReadyDeadline(s)
+	if e.claim == nil || e.claim.DeletionTimestamp == nil || !failed || e.mayRecover(s) {
 		return false
 	}
 	ready := readyOnes(e.snapshots)
