@@ -242,6 +242,9 @@ func sameError(a, b error) bool { return a != nil && b != nil && a.Error() == b.
 
 // where returns where a user's function panicked, for a log.
 func where(err error) (keysAndValues []any) {
+	if err == nil { // as always: what errors.As looks for is allocated
+		return nil
+	}
 	if panicked := (*plan.PanicError)(nil); errors.As(err, &panicked) {
 		keysAndValues = append(keysAndValues, "stack", string(panicked.Stack))
 	}

@@ -71,7 +71,7 @@ func drillsOf(outputs []client.Object, series []retention.Snapshot, now time.Tim
 // addDrills adds what the drills of a PVC show.
 func (k *keyStatus) addDrills(d Drills) {
 	if !d.Verified.IsZero() {
-		k.verified = &d.Verified
+		k.verified = new(d.Verified)
 	}
 	if d.Failed.Reason != "" {
 		k.add(d.Failed)
