@@ -130,10 +130,10 @@ func (s *Scope) read(ctx context.Context, f *Factory, args []string) ([]*v1alpha
 }
 
 // addOwnProblems adds the problems of the schedule itself.
-func (status *scheduleStatus) addOwnProblems(s *v1alpha1.SnapshotSchedule) {
-	for _, p := range s.Status.Problems {
+func (s *scheduleStatus) addOwnProblems(of *v1alpha1.SnapshotSchedule) {
+	for _, p := range of.Status.Problems {
 		if p.PersistentVolumeClaim == "" && p.Group == "" {
-			status.Problems = append(status.Problems, problem{p.Reason, p.Message})
+			s.Problems = append(s.Problems, problem{p.Reason, p.Message})
 		}
 	}
 }

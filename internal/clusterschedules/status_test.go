@@ -103,7 +103,7 @@ func TestTheRecoveryPointIsAbsentUnlessEveryPVCIsKnownToHaveOne(t *testing.T) {
 		"all have one":                    {[]*keyStatus{&good}, true},
 		"one has none":                    {[]*keyStatus{&good, &none}, false},
 		"one is not known":                {[]*keyStatus{&good, &uncounted}, false},
-		"one has no SnapshotSchedule yet": {[]*keyStatus{&good, &keyStatus{Namespace: "e"}}, false},
+		"one has no SnapshotSchedule yet": {[]*keyStatus{&good, {Namespace: "e"}}, false},
 		"one is no longer selected":       {[]*keyStatus{&good, &left}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
