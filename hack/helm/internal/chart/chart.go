@@ -129,18 +129,8 @@ func rightsCondition(kind, name string) string {
 	}
 }
 
-// convert returns an object's template and its path.
-func convert(o *unstructured.Unstructured) (path, text string, err error) {
-	folder, condition, err := location(o)
-	if err != nil {
-		return "", "", err
-	}
-	name := strings.TrimPrefix(o.GetName(), prefix)
-	path = fmt.Sprintf("templates/%s/%s.yaml", folder, name)
-	t := &template{object: o.Object}
-	if err := t.setMetadata(o); err != nil {
-		return "", "", err
-	}
+// edit makes of an object what its values ask for. It returns the text of one that is repeated.
+func (t *template) edit(o *unstructured.Unstructured, name string) (text string, err error) {
 	switch {
 	case o.GetKind() == "Deployment":
 		err = t.editDeployment()
@@ -159,7 +149,22 @@ func convert(o *unstructured.Unstructured) (path, text string, err error) {
 	case name == "manager-role" || name == "manager-rolebinding":
 		text, err = t.perNamespace(o)
 	}
-	if err == nil && text == "" {
+	return text, err
+}
+
+// convert returns an object's template and its path.
+func convert(o *unstructured.Unstructured) (path, text string, err error) {
+	folder, condition, err := location(o)
+	if err != nil {
+		return "", "", err
+	}
+	name := strings.TrimPrefix(o.GetName(), prefix)
+	path = fmt.Sprintf("templates/%s/%s.yaml", folder, name)
+	t := &template{object: o.Object}
+	if err := t.setMetadata(o); err != nil {
+		return "", "", err
+	}
+	if text, err = t.edit(o, name); err == nil && text == "" {
 		text, err = t.text()
 	}
 	if condition == ".Values.prometheus.enabled" {
