@@ -117,9 +117,10 @@ func Owned(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule) bool {
 	return IsTagged(v, s) && (controllerOf(v) == s.UID || OwnsByLabels(s) && metav1.GetControllerOfNoCopy(v) == nil)
 }
 
-// IsTagged returns whether a snapshot carries the labels of a schedule.
+// IsTagged returns whether a snapshot carries the labels of a schedule. Those of what has a VolumeGroupSnapshot for an owner do not count.
 func IsTagged(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule) bool {
-	return v.Namespace == s.Namespace && v.Labels[v1alpha1.LabelMapKey] != "" && v.Labels[v1alpha1.LabelSchedule] == s.Name
+	return v.Namespace == s.Namespace && !slices.ContainsFunc(v.OwnerReferences, isGroup) &&
+		v.Labels[v1alpha1.LabelMapKey] != "" && v.Labels[v1alpha1.LabelSchedule] == s.Name
 }
 
 // OwnsByLabels returns whether the snapshots of a schedule carry no reference to it.
