@@ -109,7 +109,8 @@ type rollbackRun struct {
 	// own is the lock that this run has. It was taken off if released is set.
 	own              *rollback.Lock
 	released, scaled bool
-	last             int // the number of the last step that was taken
+	last             int    // the number of the last step that was taken
+	said             string // the last step that was printed
 }
 
 func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
@@ -312,8 +313,10 @@ func (r *rollbackRun) take(ctx context.Context, state *rollback.State, step roll
 	text := fmt.Sprintf("[%d/10] %s", step.Number, step.Text)
 	switch {
 	case len(step.Changes) > 0:
-		say(r.Out, text)
-		r.last = step.Number
+		if text != r.said { // after a conflict it is decided again
+			say(r.Out, text)
+		}
+		r.said, r.last = text, step.Number
 		return r.apply(ctx, state, step)
 	case tooLong:
 		return fmt.Errorf("%w after %s: %s", errTimeout, r.timeout, step.Text)
