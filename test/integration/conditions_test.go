@@ -218,6 +218,29 @@ var _ = Describe("The conditions of a schedule", func() {
 			Eventually(retentionPaused(s)).Should(Equal("True SpecChanged"))
 			return s
 		}),
+		Entry("not-snapshottable", "not-snapshottable", func() *schedule {
+			env.createClass("fast", "block", true)
+			env.createClaimOf("data", env.driver("nfs"))
+			s := env.createSchedule("backup")
+			env.startOperator()
+			Eventually(protected(s)).Should(Equal("False NotSnapshottable"))
+			return s
+		}),
+		Entry("spec-differs", "spec-differs", func() *schedule {
+			f := newFleet(everyHour)
+			env = f.newNamespace()
+			o := startFleetOperator(failing(http.StatusServiceUnavailable, to(http.MethodPatch, "/snapshotschedules/"+f.Name+"$")))
+			s := f.waitForChild(env)
+			c := env.createClaim("data")
+			Eventually(func() string { return get(s).Status.Retention.ClusterSchedule }).ShouldNot(BeEmpty())
+			mergePatch(s, `{"spec":{"snapshotTTL":"1s"}}`)
+			Eventually(func() []v1alpha1.Problem { return get(s).Status.Problems }).Should(ContainElement(
+				HaveField("Reason", v1alpha1.ReasonSpecDiffers)))
+			o.advanceClocks(2 * time.Minute)
+			requeue(c)
+			Eventually(readyCondition(s)).Should(Equal("False SpecDiffers"))
+			return s
+		}),
 		Entry("snapshots-adopted", "snapshots-adopted", func() *schedule {
 			before := expired()
 			env.deleteOrphaning(before)

@@ -51,6 +51,13 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 			Eventually(f.protected).Should(Equal("False RecoveryPointsOld"))
 			return f, env
 		}),
+		Entry("not-snapshottable", "fleet-not-snapshottable", "True Scheduled", func() (*fleetObject, *environment) {
+			f, env := selected()
+			env.createClass("fast", "block", true)
+			env.createClaimOf("data", env.driver("nfs"))
+			Eventually(f.protected).Should(Equal("False NotSnapshottable"))
+			return f, env
+		}),
 		Entry("first-snapshots-made", "fleet-first-snapshots-made", "True Scheduled", func() (*fleetObject, *environment) {
 			f, env := selected()
 			env.createClaim("data")
