@@ -111,6 +111,7 @@ type rollbackRun struct {
 	released, scaled bool
 	last             int    // the number of the last step that was taken
 	said             string // the last step that was printed
+	goesOn           string // the ID of the rollback that has begun; empty if none has
 }
 
 func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
@@ -220,7 +221,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 
 // unfinished says what to do after an error.
 func (r *rollbackRun) unfinished(ctx context.Context, state *rollback.State, err error) error {
-	if r.own == nil { // nothing was done
+	if r.goesOn == "" { // nothing was done
 		return err
 	}
 	scaled := ", and nothing was scaled up"
@@ -239,7 +240,7 @@ func (r *rollbackRun) dropUncut(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropFor)
 	defer cancel()
 	list := &snapshotv1.VolumeSnapshotList{}
-	if err := r.list(ctx, list, client.InNamespace(r.namespace), client.MatchingLabels{v1alpha1.LabelRollback: r.own.ID}); err != nil {
+	if err := r.list(ctx, list, client.InNamespace(r.namespace), client.MatchingLabels{v1alpha1.LabelRollback: r.goesOn}); err != nil {
 		return fmt.Errorf("delete VolumeSnapshots that are not cut: %w", err)
 	}
 	var errs []error
@@ -293,6 +294,9 @@ func (r *rollbackRun) steps(ctx context.Context, state *rollback.State) error {
 		if repeated > sameStep {
 			return r.unfinished(ctx, state, fmt.Errorf("something undoes this step: %s", step.Text))
 		}
+		if lock := state.Lock(); lock != nil && !lock.Time.IsZero() { // this run, or an earlier one, has begun it
+			r.goesOn = lock.ID
+		}
 		if err := r.take(ctx, state, step, r.Clock.Since(further) > r.timeout); err != nil {
 			return r.unfinished(ctx, state, err)
 		}
@@ -300,7 +304,7 @@ func (r *rollbackRun) steps(ctx context.Context, state *rollback.State) error {
 			if ended = step.Ends; !rollback.Untouched(state) {
 				return r.unfinished(ctx, state, ended)
 			}
-			r.undo, r.newID, r.own = state.Lock().ID, newRollbackID(), nil // what was prepared is taken back
+			r.undo, r.newID, r.own, r.goesOn = state.Lock().ID, newRollbackID(), nil, "" // what was prepared is taken back
 		}
 		if state, err = r.observe(ctx); err != nil {
 			return r.unfinished(ctx, &rollback.State{}, err)
@@ -357,7 +361,7 @@ func (r *rollbackRun) apply(ctx context.Context, state *rollback.State, step rol
 	if !lost && len(step.Renewals)+len(step.Changes) > 0 {
 		own := *state.Lock()
 		own.User = r.user
-		r.own, r.released = &own, step.Releases
+		r.own, r.released, r.goesOn = &own, step.Releases, own.ID
 	}
 	return nil
 }

@@ -185,13 +185,13 @@ var _ = Describe("a schedule on storage", func() {
 			}),
 	)
 
-	It("without snapshots, such as NFS without a class: skips the PVC, and nothing fails", func(ctx context.Context) {
+	It("without snapshots, such as NFS without a class: skips the PVC, nothing fails, and nothing is protected", func(ctx context.Context) {
 		namespace, history := cluster.Recorded(ctx, "nfs", 1)
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data-0"}}
 		merge(ctx, claim, `{"metadata":{"annotations":{"volume.kubernetes.io/storage-provisioner":"nfs.csi.k8s.io"}}}`)
 		cluster.Start(ctx)
 		f := family{namespace, cluster.Schedule(ctx, namespace, everyThree), history}
-		f.expect(ctx, beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled), beProtected(metav1.ConditionUnknown),
+		f.expect(ctx, beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled), beProtected(metav1.ConditionFalse),
 			HaveField("Status.Inputs", HaveField("PersistentVolumeClaims", v1alpha1.InputCount{Total: 1, Skipped: 1})),
 			HaveField("Status.Conditions", ContainElement(HaveField("Message", ContainSubstring(v1alpha1.ReasonNotSnapshottable)))))
 		Expect(history.All()).To(BeEmpty())
