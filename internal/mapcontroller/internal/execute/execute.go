@@ -233,7 +233,10 @@ func (r *run) finish() time.Duration {
 // objects that are still being deleted, clock skew and pace are none: they pass,
 // or have a condition of their own.
 func (r *run) err() error {
-	errs := []error{r.work.Plan.Err}
+	var errs []error // none is allocated in a pass that fails in nothing
+	if err := r.work.Plan.Err; err != nil {
+		errs = append(errs, err)
+	}
 	if r.retry != nil && !passes(r.retry) {
 		errs = append(errs, r.retry)
 	}
