@@ -61,7 +61,7 @@ func TestSamplesGrantNoChangeOfSnapshotsOrSchedulesToAccountsOfTheApplicationsNa
 		}
 	}
 	if tested < 3 {
-		t.Errorf("only %d bindings were looked at", tested)
+		t.Errorf("only %d bindings were found", tested)
 	}
 }
 

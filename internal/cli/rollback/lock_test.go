@@ -32,7 +32,7 @@ func (s *cluster) acts(p *person) (Step, error) {
 	return step, err
 }
 
-// Two people roll back one PVC each of one StatefulSet. The second one is told of the first, and after its end both have their data,
+// Two people roll back one PVC each of one StatefulSet. The second run names the first one, and after its end both have their data,
 // and the StatefulSet its replicas.
 //
 // Contract: BACK-3.
