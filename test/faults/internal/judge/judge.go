@@ -9,7 +9,9 @@
 //	snapshot.go   writes of snapshots
 //	limits.go     creates, and what the storage can take
 //	schedule.go   writes of schedules, among them the children of ClusterSnapshotSchedules
-//	endstate.go   what is left at the end of a run, whether status agrees with it, and what should have been done by now
+//	endstate.go   what is left at the end of a run
+//	status.go     whether status agrees with what there is
+//	late.go       what should have been done by now
 //	state.go, slots.go, retention.go
 //	              the contract
 package judge
