@@ -51,7 +51,7 @@ var _ = Describe("rollback with data", Ordered, func() {
 		}
 		s.schedule(ctx, 2)
 		for _, v := range s.snapshots(ctx) {
-			if cut := v.Status.CreationTime.Time.Add(time.Second).UTC().Format(time.RFC3339); cut > at {
+			if cut := v.Status.CreationTime.Time.UTC().Format(time.RFC3339); cut > at {
 				at = cut
 			}
 		}
