@@ -13,6 +13,7 @@
 //	collision.go    why the name of a snapshot is taken
 //	figures.go      the schedule's status as figures of metrics
 //	status.go       the schedule's status
+//	conditions.go   the conditions in it
 //	unprotected.go  counts the PVCs that no schedule protects
 //	mapping.go      which decision is made about a key
 //	groupmap.go     Map and Tombstone of groups

@@ -4,13 +4,8 @@
 package snapshots
 
 import (
-	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
@@ -47,48 +42,4 @@ func protectionOf(line schedule.Timeline, since, covered time.Time, readyDeadlin
 		return protectionPending, until
 	}
 	return protectionOld, time.Time{}
-}
-
-// setProtected sets the condition Protected.
-func setProtected(now time.Time, s *v1alpha1.SnapshotSchedule, c protections) {
-	var waits string
-	if c.pending > 0 {
-		waits = fmt.Sprintf("; the first snapshots of %d more are pending", c.pending)
-	}
-	status, reason, message := metav1.ConditionUnknown, v1alpha1.ReasonNoMatchingClaims,
-		"no PersistentVolumeClaim is selected that can be snapshotted now"
-	switch {
-	case c.old > 0:
-		status, reason = metav1.ConditionFalse, v1alpha1.ReasonRecoveryPointsOld
-		message = fmt.Sprintf("%s without a ready snapshot of a recent slot; the oldest recovery point is that of %s, %s",
-			pvcs(c.old), c.worst.Claim, c.worst.RecoveryPoint.UTC().Format(time.RFC3339)) + waits
-	case c.current > 0:
-		status, reason = metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent
-		message = pvcs(c.current) + " with a ready snapshot of a recent slot" + waits
-	case c.unsnapshottable > 0 && c.pending == 0:
-		status, reason = metav1.ConditionFalse, v1alpha1.ReasonNotSnapshottable
-		message = fmt.Sprintf("no snapshot can be taken of any PersistentVolumeClaim; e.g. %s: %s; "+
-			"create a VolumeSnapshotClass, or leave them out with storageClassNames, the selector or annotation %s",
-			c.first.name(), report.Text(c.first.SkipReason, maxFirst), v1alpha1.AnnotationExclude)
-	case c.pending > 0:
-		reason = v1alpha1.ReasonFirstSnapshotsPending
-		message = pendingMessage(c)
-	}
-	set(now, s, v1alpha1.ConditionProtected, status, reason, message)
-}
-
-// pendingMessage says when the first snapshots come.
-func pendingMessage(c protections) string {
-	have := "have"
-	if c.pending == 1 {
-		have = "has"
-	}
-	when := "none is due"
-	switch {
-	case c.taking:
-		when = "the first are being taken"
-	case !c.firstSlot.IsZero():
-		when = "the first is due at " + c.firstSlot.UTC().Format(time.RFC3339)
-	}
-	return fmt.Sprintf("%s %s no ready snapshot of this schedule yet; %s", pvcs(c.pending), have, when)
 }

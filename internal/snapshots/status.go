@@ -4,7 +4,6 @@
 package snapshots
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 const (
@@ -23,8 +21,6 @@ const (
 	snapshotsResource = "volumesnapshots"
 	groupsResource    = "volumegroupsnapshots"
 )
-
-const pausedMessage = "the API server's clock and the manager's differ too much to know the age of snapshots: nothing is deleted"
 
 // invalidMessage is for the conditions other than Ready, whose message has the error.
 const invalidMessage = "the spec is invalid: no snapshot is taken or deleted until it is fixed"
@@ -242,109 +238,6 @@ const (
 	snapshotsTerminating = "outputs." + snapshotsResource + ".terminating"
 	groupsTerminating    = "outputs." + groupsResource + ".terminating"
 )
-
-func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, claims, snapshots int, sum combined) {
-	notes := remarks(sum)
-	differs := differsUntil(s, from)
-	switch {
-	case !differs.IsZero() && !now.Before(differs):
-		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSpecDiffers, differsMessage(s)+failingText(sum, claims))
-	case sum.Failing > 0:
-		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
-			strings.TrimPrefix(failingText(sum, claims), "; ")+notes)
-	case sum.Refused > 0:
-		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			fmt.Sprintf("changes to snapshots are refused or do not end for %s; first %s", pvcs(sum.Refused), first(sum.FirstRefused))+notes)
-	case s.Spec.Suspend:
-		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
-			"spec.suspend is true: no snapshots are taken; retention continues"+notes)
-	case claims == 0:
-		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
-			"the spec selects no PersistentVolumeClaim of this namespace"+notes)
-	default:
-		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, pvcs(claims)+notes)
-	}
-
-	setValid(now, s)
-	if sum.Paused {
-		setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonClockSkew, pausedMessage)
-		return
-	}
-	if reason := sum.Spared.reason(); reason != "" {
-		setPaused(now, s, metav1.ConditionTrue, reason, sparedMessage(s, from, sum.Spared, snapshots))
-		return
-	}
-	setPaused(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionRunning, "snapshots are deleted when retention no longer keeps them")
-}
-
-// first is a problem as a part of a message.
-func first(p Problem) string { return report.Text(p.String(), maxFirst) }
-
-// remarks are what is worth knowing beside the reason.
-func remarks(sum combined) string { return waitingText(sum) + retainedText(sum) + skippedText(sum) }
-
-// failingText counts the PVCs that are not backed up as they should be.
-func failingText(sum combined, claims int) string {
-	i := slices.IndexFunc(sum.Problems, Problem.fails)
-	if sum.Failing == 0 || i < 0 {
-		return ""
-	}
-	return fmt.Sprintf("; %d of %s failing; first %s", sum.Failing, pvcs(claims), first(sum.Problems[i]))
-}
-
-// differsFor is how long the spec of a child may differ from its template's before it is not ready.
-const differsFor = time.Minute
-
-// differsUntil returns when a child is not ready because its spec differs; zero if it does not.
-func differsUntil(s *v1alpha1.SnapshotSchedule, from origin) time.Time {
-	i := slices.IndexFunc(s.Status.Problems, func(p v1alpha1.Problem) bool { return p.Reason == v1alpha1.ReasonSpecDiffers })
-	if from.want == nil || i < 0 {
-		return time.Time{}
-	}
-	return s.Status.Problems[i].SinceTime.Add(differsFor)
-}
-
-// retainedText counts the PVCs of which deletes free no space.
-func retainedText(sum combined) string {
-	if sum.Retained == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d with a VolumeSnapshotClass that leaves the data of deleted snapshots in the storage", sum.Retained)
-}
-
-// skippedText counts the PVCs that can't be snapshotted now.
-func skippedText(sum combined) string {
-	if sum.Skipped == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d skipped; first %s: %s", sum.Skipped, sum.FirstSkipped.name(), sum.FirstSkipped.SkipReason)
-}
-
-func pvcs(n int) string {
-	if n == 1 {
-		return "1 PersistentVolumeClaim"
-	}
-	return fmt.Sprintf("%d PersistentVolumeClaims", n)
-}
-
-func setReady(now time.Time, s *v1alpha1.SnapshotSchedule, status metav1.ConditionStatus, reason, message string) {
-	set(now, s, v1alpha1.ConditionReady, status, reason, message)
-}
-
-func setPaused(now time.Time, s *v1alpha1.SnapshotSchedule, status metav1.ConditionStatus, reason, message string) {
-	set(now, s, v1alpha1.ConditionRetentionPaused, status, reason, message)
-}
-
-func setValid(now time.Time, s *v1alpha1.SnapshotSchedule) {
-	set(now, s, v1alpha1.ConditionStalled, metav1.ConditionFalse, v1alpha1.ReasonValidSpec, "the spec is valid")
-}
-
-func set(now time.Time, s *v1alpha1.SnapshotSchedule, condition string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
-		Type: condition, Status: status, Reason: reason, Message: report.Text(message, report.MaxMessage),
-		ObservedGeneration: s.Status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
-	})
-}
 
 // problems keeps the time since which a problem is known, from the status entry of
 // the same PVC or group and reason.

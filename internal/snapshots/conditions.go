@@ -1,0 +1,166 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
+)
+
+const pausedMessage = "the API server's clock and the manager's differ too much to know the age of snapshots: nothing is deleted"
+
+func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, claims, snapshots int, sum combined) {
+	notes := remarks(sum)
+	differs := differsUntil(s, from)
+	switch {
+	case !differs.IsZero() && !now.Before(differs):
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSpecDiffers, differsMessage(s)+failingText(sum, claims))
+	case sum.Failing > 0:
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
+			strings.TrimPrefix(failingText(sum, claims), "; ")+notes)
+	case sum.Refused > 0:
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
+			fmt.Sprintf("changes to snapshots are refused or do not end for %s; first %s", pvcs(sum.Refused), first(sum.FirstRefused))+notes)
+	case s.Spec.Suspend:
+		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
+			"spec.suspend is true: no snapshots are taken; retention continues"+notes)
+	case claims == 0:
+		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
+			"the spec selects no PersistentVolumeClaim of this namespace"+notes)
+	default:
+		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, pvcs(claims)+notes)
+	}
+
+	setValid(now, s)
+	if sum.Paused {
+		setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonClockSkew, pausedMessage)
+		return
+	}
+	if reason := sum.Spared.reason(); reason != "" {
+		setPaused(now, s, metav1.ConditionTrue, reason, sparedMessage(s, from, sum.Spared, snapshots))
+		return
+	}
+	setPaused(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionRunning, "snapshots are deleted when retention no longer keeps them")
+}
+
+// first is a problem as a part of a message.
+func first(p Problem) string { return report.Text(p.String(), maxFirst) }
+
+// remarks are what is worth knowing beside the reason.
+func remarks(sum combined) string { return waitingText(sum) + retainedText(sum) + skippedText(sum) }
+
+// failingText counts the PVCs that are not backed up as they should be.
+func failingText(sum combined, claims int) string {
+	i := slices.IndexFunc(sum.Problems, Problem.fails)
+	if sum.Failing == 0 || i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d of %s failing; first %s", sum.Failing, pvcs(claims), first(sum.Problems[i]))
+}
+
+// differsFor is how long the spec of a child may differ from its template's before it is not ready.
+const differsFor = time.Minute
+
+// differsUntil returns when a child is not ready because its spec differs; zero if it does not.
+func differsUntil(s *v1alpha1.SnapshotSchedule, from origin) time.Time {
+	i := slices.IndexFunc(s.Status.Problems, func(p v1alpha1.Problem) bool { return p.Reason == v1alpha1.ReasonSpecDiffers })
+	if from.want == nil || i < 0 {
+		return time.Time{}
+	}
+	return s.Status.Problems[i].SinceTime.Add(differsFor)
+}
+
+// retainedText counts the PVCs of which deletes free no space.
+func retainedText(sum combined) string {
+	if sum.Retained == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d with a VolumeSnapshotClass that leaves the data of deleted snapshots in the storage", sum.Retained)
+}
+
+// skippedText counts the PVCs that can't be snapshotted now.
+func skippedText(sum combined) string {
+	if sum.Skipped == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d skipped; first %s: %s", sum.Skipped, sum.FirstSkipped.name(), sum.FirstSkipped.SkipReason)
+}
+
+func pvcs(n int) string {
+	if n == 1 {
+		return "1 PersistentVolumeClaim"
+	}
+	return fmt.Sprintf("%d PersistentVolumeClaims", n)
+}
+
+// setProtected sets the condition Protected.
+func setProtected(now time.Time, s *v1alpha1.SnapshotSchedule, c protections) {
+	var waits string
+	if c.pending > 0 {
+		waits = fmt.Sprintf("; the first snapshots of %d more are pending", c.pending)
+	}
+	status, reason, message := metav1.ConditionUnknown, v1alpha1.ReasonNoMatchingClaims,
+		"no PersistentVolumeClaim is selected that can be snapshotted now"
+	switch {
+	case c.old > 0:
+		status, reason = metav1.ConditionFalse, v1alpha1.ReasonRecoveryPointsOld
+		message = fmt.Sprintf("%s without a ready snapshot of a recent slot; the oldest recovery point is that of %s, %s",
+			pvcs(c.old), c.worst.Claim, c.worst.RecoveryPoint.UTC().Format(time.RFC3339)) + waits
+	case c.current > 0:
+		status, reason = metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent
+		message = pvcs(c.current) + " with a ready snapshot of a recent slot" + waits
+	case c.unsnapshottable > 0 && c.pending == 0:
+		status, reason = metav1.ConditionFalse, v1alpha1.ReasonNotSnapshottable
+		message = fmt.Sprintf("no snapshot can be taken of any PersistentVolumeClaim; e.g. %s: %s; "+
+			"create a VolumeSnapshotClass, or leave them out with storageClassNames, the selector or annotation %s",
+			c.first.name(), report.Text(c.first.SkipReason, maxFirst), v1alpha1.AnnotationExclude)
+	case c.pending > 0:
+		reason = v1alpha1.ReasonFirstSnapshotsPending
+		message = pendingMessage(c)
+	}
+	set(now, s, v1alpha1.ConditionProtected, status, reason, message)
+}
+
+// pendingMessage says when the first snapshots come.
+func pendingMessage(c protections) string {
+	have := "have"
+	if c.pending == 1 {
+		have = "has"
+	}
+	when := "none is due"
+	switch {
+	case c.taking:
+		when = "the first are being taken"
+	case !c.firstSlot.IsZero():
+		when = "the first is due at " + c.firstSlot.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%s %s no ready snapshot of this schedule yet; %s", pvcs(c.pending), have, when)
+}
+
+func setReady(now time.Time, s *v1alpha1.SnapshotSchedule, status metav1.ConditionStatus, reason, message string) {
+	set(now, s, v1alpha1.ConditionReady, status, reason, message)
+}
+
+func setPaused(now time.Time, s *v1alpha1.SnapshotSchedule, status metav1.ConditionStatus, reason, message string) {
+	set(now, s, v1alpha1.ConditionRetentionPaused, status, reason, message)
+}
+
+func setValid(now time.Time, s *v1alpha1.SnapshotSchedule) {
+	set(now, s, v1alpha1.ConditionStalled, metav1.ConditionFalse, v1alpha1.ReasonValidSpec, "the spec is valid")
+}
+
+func set(now time.Time, s *v1alpha1.SnapshotSchedule, condition string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: report.Text(message, report.MaxMessage),
+		ObservedGeneration: s.Status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
+	})
+}
