@@ -21,6 +21,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
 // groupKey implements Program.Key: the key of the group to which a PVC's labels make it
@@ -40,8 +41,8 @@ func (p *program) groupKey(o client.Object) string {
 	return "g-" + nameEncoding.EncodeToString(sum[:])[:groupKeyLength]
 }
 
-// groupOf returns the group of the selected PVCs of a key.
-func (p *program) groupOf(seen mapcontroller.Observation) subject {
+// groupOf returns the group of the selected PVCs of a key with its group snapshots as a subject.
+func (p *program) groupOf(seen mapcontroller.Observation, series []retention.Snapshot) subject {
 	of := subject{key: seen.MapKey}
 	var oldest time.Time
 	for _, o := range seen.Selected {
@@ -55,6 +56,7 @@ func (p *program) groupOf(seen mapcontroller.Observation) subject {
 	if of.anchor = p.schedule.CreationTimestamp.Time; oldest.After(of.anchor) {
 		of.anchor = oldest
 	}
+	of.carried, of.taken = retention.LastSlotOlderThan(oldest, series, seen.Now), takenElsewhere(of.claims, seen)
 	of.claim = of.claims[0]
 	of.group = cmp.Or(of.claims[0].Labels[p.schedule.Spec.Group.ByLabel], p.schedule.Name)
 	return of

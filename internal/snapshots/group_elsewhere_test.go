@@ -135,3 +135,38 @@ func TestGroupsThatAPVCHasLeftAreNotKeptForIt(t *testing.T) {
 		t.Errorf("five years later, %d group snapshots are kept of one PVC, want the newest", kept)
 	}
 }
+
+// Group snapshots that are older than all PVCs of the group: a rollback carried them over, or all PVCs were created again.
+//
+// Contract: GRP-7.
+func TestAGroupKeepsTheRhythmOfGroupSnapshotsThatAreOlderThanItsPVCs(t *testing.T) {
+	recent := []claimBuilder{claim("a").created(ago(time.Minute)), claim("b").created(ago(30 * time.Second))}
+	carried := []groupBuilder{group(5*time.Hour, "a b", "a b")}
+	for name, tc := range map[string]struct {
+		schedule scheduleBuilder
+		claims   []claimBuilder
+		groups   []groupBuilder
+		now      bool
+		next     time.Duration
+	}{
+		"waits for the interval":            {every("6h").grouped().jitter("5h"), recent, carried, false, time.Hour},
+		"waits also with a new one of them": {every("6h").grouped(), append(recent, claim("c").created(ago(time.Second))), carried, false, time.Hour},
+		"waits for the next cron slot":      {cron("0 13 * * *", "").grouped(), recent, carried, false, time.Hour},
+		"takes the interval that is missed": {every("6h").grouped(), recent, []groupBuilder{group(8*time.Hour, "a b", "a b")}, true, 4 * time.Hour},
+		"takes a cron slot that is missed":  {cron("0 9 * * *", "").grouped(), recent, carried, true, 21 * time.Hour},
+		"one PVC is older: the group's own": {every("6h").grouped(), []claimBuilder{recent[0], claim("b").created(ago(7 * time.Hour))}, carried, true, 5 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := groupCase{schedule: tc.schedule, claims: tc.claims, groups: tc.groups}
+			d := c.decide(t)
+			if status := statusOf(d); len(d.Ensure) > 0 != tc.now || !status.NextSlot.Equal(in(tc.next)) {
+				t.Errorf("creates %d, next slot %v; want %t and %v", len(d.Ensure), status.NextSlot, tc.now, in(tc.next))
+			}
+			for _, part := range statusOf(d).parts() {
+				if part.protection == protectionOld {
+					t.Errorf("%s is not protected", part.name)
+				}
+			}
+		})
+	}
+}

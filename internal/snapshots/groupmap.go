@@ -36,13 +36,12 @@ const memberPatience = time.Minute
 // mapGroup decides which group snapshots a group of selected PVCs should have.
 func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decision {
 	seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
-	of := p.groupOf(seen)
-	of.taken = takenElsewhere(&of, seen)
+	g := groupSeriesOf(seen)
+	of := p.groupOf(seen, g.Whole.Snapshots)
 	slots := p.slots(&of, seen.Now)
 	classes := Classes{Known: p.classesKnown, GroupsUnknown: p.groupClassesUnknown || len(seen.Missing) > 0, All: seen.Related}
 	class, ofDriver, refused, skipReason := p.classForGroup(&of, classes, seen)
 	limit, guessed := classes.guess(ofDriver, classTaken(seen.Outputs))
-	g := groupSeriesOf(seen)
 	volumes := volumesOf(&of, classes.capacityOf(limit), seen)
 	for i := range volumes {
 		volumes[i].guessed = guessed
@@ -199,14 +198,11 @@ func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *sub
 	status.RecoveryPoint = time.Time{}
 	for i, claim := range of.claims {
 		found, series := g.of(claim)
-		since := of.anchor
-		if claim.CreationTimestamp.After(since) { // it joined later, and waits for the next slot of the group
-			since = claim.CreationTimestamp.Time
-		}
+		one := subjectOf(p.schedule, claim, series, now) // one that joined later waits for the next slot of the group
 		part := &status.group.parts[i]
-		part.recoveryPoint = recoveryPoint(g.everywhere(claim), since, now)
+		part.recoveryPoint = recoveryPoint(g.everywhere(claim), one.anchor, now)
 		if skip(claim) == "" {
-			part.protection = p.protect(d, of, since, g.everywhere(claim), now)
+			part.protection = p.protect(d, of, one.since(), g.everywhere(claim), now)
 			status.RecoveryPoint = earliest(status.RecoveryPoint, part.recoveryPoint)
 			status.noneReady = status.noneReady || retention.NewestReady(series, now) < 0
 		}

@@ -179,11 +179,11 @@ func (g *groupSeries) everywhere(claim *corev1.PersistentVolumeClaim) []retentio
 
 // takenElsewhere returns the newest slot of a group without snapshots that each of its PVCs has one for under another key of the
 // schedule; zero if one of them has none. To relabel a PVC is then no request.
-func takenElsewhere(of *subject, seen mapcontroller.Observation) (newest time.Time) {
+func takenElsewhere(claims []*corev1.PersistentVolumeClaim, seen mapcontroller.Observation) (newest time.Time) {
 	if slices.ContainsFunc(seen.Outputs, func(o client.Object) bool { return o.GetDeletionTimestamp() == nil }) {
 		return time.Time{}
 	}
-	for _, claim := range of.claims {
+	for _, claim := range claims {
 		var last time.Time
 		for _, o := range seen.Elsewhere {
 			if o.GetDeletionTimestamp() != nil || ClaimsOf(o)[claim.Name] != claim.UID {

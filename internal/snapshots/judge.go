@@ -9,6 +9,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -252,17 +253,20 @@ func (j *Judge) complete(seen mapcontroller.Observation, status any) Judgment {
 // subject returns what is selected, with the snapshots of its series.
 func (j *Judge) subject(seen mapcontroller.Observation, series []retention.Snapshot) subject {
 	if isGroupKey(seen.MapKey) {
-		of := j.program.groupOf(seen)
-		of.taken = takenElsewhere(&of, seen)
-		return of
+		return j.program.groupOf(seen, series)
 	}
 	return subjectOf(j.program.schedule, seen.Selected[0].(*corev1.PersistentVolumeClaim), series, seen.Now)
 }
 
 // own returns the snapshots of a series that are the schedule's.
-func (j *Judge) own(of []client.Object) []retention.Snapshot {
+func (j *Judge) own(seen mapcontroller.Observation) []retention.Snapshot {
 	others := func(o client.Object) bool { return !Ownership.Owns(j.program.schedule, o) }
-	return snapshotsOf(slices.DeleteFunc(slices.Clone(ofType[*snapshotv1.VolumeSnapshot](of)), others), nil)
+	seen.Outputs = slices.DeleteFunc(slices.Clone(seen.Outputs), others)
+	if isGroupKey(seen.MapKey) {
+		seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
+		return groupSeriesOf(seen).Whole.Snapshots
+	}
+	return snapshotsOf(ofType[*snapshotv1.VolumeSnapshot](seen.Outputs), nil)
 }
 
 // addParts adds the PVCs of a group.
@@ -297,7 +301,7 @@ func (j *Judge) NextSlots(of Series, now time.Time, n int) []time.Time {
 		return nil
 	}
 	var next []time.Time
-	for subject := j.subject(seen, j.own(of.Snapshots)); len(next) < n; {
+	for subject := j.subject(seen, j.own(seen)); len(next) < n; {
 		slots := j.program.slots(&subject, now)
 		if slots.Next.IsZero() {
 			break

@@ -27,8 +27,8 @@ type subject struct {
 	anchor time.Time
 	// taken is the slot that a group without snapshots has under other keys; see takenElsewhere.
 	taken time.Time
-	// carried is the slot of the newest snapshot that is older than its PVC, whose rhythm it keeps: a rollback
-	// carried it over. Zero: there is none.
+	// carried is the slot of the newest snapshot that is older than its PVC, or all PVCs of a group, whose rhythm it
+	// keeps: a rollback carried it over. Zero: there is none.
 	carried time.Time
 }
 
