@@ -131,8 +131,8 @@ func (g *GroupSeries) leaveToClaims(now time.Time, verdicts []Verdict) []bool {
 	return left
 }
 
-// floorOf returns the policy of one PVC with the part of its floor that is in its series. The rest is elsewhere, and
-// deletes depend on that, too.
+// floorOf returns the policy of one PVC with the part of its floor that is in its series, and what the floor lacks: then
+// one that may become ready again is spared. The rest is elsewhere, and deletes depend on that, too.
 func (g *GroupSeries) floorOf(policy Policy, now time.Time, uid string, one Series, d *Decision) Policy {
 	if len(g.Elsewhere) == 0 {
 		return policy
@@ -154,7 +154,7 @@ func (g *GroupSeries) floorOf(policy Policy, now time.Time, uid string, one Seri
 			d.Elsewhere = append(d.Elsewhere, i)
 		}
 	}
-	policy.MinReady, policy.Detached.MinReady = here, here
+	policy.MinReady, policy.Detached.MinReady = here+max(left, 0), here+max(left, 0)
 	return policy
 }
 
