@@ -30,8 +30,8 @@
 //	protection.go   whether PVCs can be restored to a recent slot
 //	request.go      the problem of a malformed request; api/v1alpha1 parses requests
 //	edits.go        deletes wait for editDelay after an edit, and for an hour after an adoption
-//	groupseries.go  group snapshots as decisions see them, with their members
-//	group.go        the VolumeGroupSnapshot that is created; which PVCs are a group
+//	groupseries.go  group snapshots as decisions see them, with their members; which PVCs are a group
+//	group.go        the VolumeGroupSnapshot that is created; the key of a group
 //	program.go      a compiled schedule, and which PVCs it selects
 //	origin.go       who has a say about a schedule, and by which spec it is decided: that of its ClusterSnapshotSchedule
 //	cache.go        what the cache holds, and how it is filled

@@ -4,24 +4,19 @@
 package snapshots
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
 // groupKey implements Program.Key: the key of the group to which a PVC's labels make it
@@ -39,27 +34,6 @@ func (p *program) groupKey(o client.Object) string {
 	}
 	sum := sha256.Sum256([]byte(by + "=" + value))
 	return "g-" + nameEncoding.EncodeToString(sum[:])[:groupKeyLength]
-}
-
-// groupOf returns the group of the selected PVCs of a key with its group snapshots as a subject.
-func (p *program) groupOf(seen mapcontroller.Observation, series []retention.Snapshot) subject {
-	of := subject{key: seen.MapKey}
-	var oldest time.Time
-	for _, o := range seen.Selected {
-		claim := o.(*corev1.PersistentVolumeClaim)
-		of.claims = append(of.claims, claim)
-		if created := claim.CreationTimestamp.Time; oldest.IsZero() || created.Before(oldest) {
-			oldest = created
-		}
-	}
-	slices.SortFunc(of.claims, func(a, b *corev1.PersistentVolumeClaim) int { return strings.Compare(a.Name, b.Name) })
-	if of.anchor = p.schedule.CreationTimestamp.Time; oldest.After(of.anchor) {
-		of.anchor = oldest
-	}
-	of.carried, of.taken = retention.LastSlotOlderThan(oldest, series, seen.Now), takenElsewhere(of.claims, seen)
-	of.claim = of.claims[0]
-	of.group = cmp.Or(of.claims[0].Labels[p.schedule.Spec.Group.ByLabel], p.schedule.Name)
-	return of
 }
 
 // groupName is a pure function of the schedule's UID, the key and the slot: see snapshotName.

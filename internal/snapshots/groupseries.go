@@ -8,6 +8,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -175,6 +176,27 @@ func (g *groupSeries) of(claim *corev1.PersistentVolumeClaim) (found []client.Ob
 // everywhere returns what holds a PVC as snapshots of its series, under this key and others.
 func (g *groupSeries) everywhere(claim *corev1.PersistentVolumeClaim) []retention.Snapshot {
 	return slices.Concat(g.Of(string(claim.UID)).Snapshots, g.elsewhere.Of(string(claim.UID)).Snapshots)
+}
+
+// groupOf returns the group of the selected PVCs of a key with its group snapshots as a subject.
+func (p *program) groupOf(seen mapcontroller.Observation, series []retention.Snapshot) subject {
+	of := subject{key: seen.MapKey}
+	var oldest time.Time
+	for _, o := range seen.Selected {
+		claim := o.(*corev1.PersistentVolumeClaim)
+		of.claims = append(of.claims, claim)
+		if created := claim.CreationTimestamp.Time; oldest.IsZero() || created.Before(oldest) {
+			oldest = created
+		}
+	}
+	slices.SortFunc(of.claims, func(a, b *corev1.PersistentVolumeClaim) int { return strings.Compare(a.Name, b.Name) })
+	if of.anchor = p.schedule.CreationTimestamp.Time; oldest.After(of.anchor) {
+		of.anchor = oldest
+	}
+	of.carried, of.taken = retention.LastSlotOlderThan(oldest, series, seen.Now), takenElsewhere(of.claims, seen)
+	of.claim = of.claims[0]
+	of.group = cmp.Or(of.claims[0].Labels[p.schedule.Spec.Group.ByLabel], p.schedule.Name)
+	return of
 }
 
 // takenElsewhere returns the newest slot of a group without snapshots that each of its PVCs has one for under another key of the
