@@ -163,7 +163,7 @@ func run(f flags) error {
 		Metrics:                 metricsOptions(f),
 		HealthProbeBindAddress:  f.probeAddr,
 		LeaderElection:          f.leaderElect,
-		LeaderElectionID:        "snapshotschedule.snapshots.mapcontroller.dev",
+		LeaderElectionID:        snapshots.LeaseName,
 		LeaderElectionNamespace: f.leaseNamespace,
 		// Safe because the process exits as soon as the manager stops.
 		LeaderElectionReleaseOnCancel: true,

@@ -223,7 +223,7 @@ func relationOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClai
 		r.inactive = "it is suspended"
 	}
 	if r.skip == "" { // else the report is older than what makes the PVC skipped
-		r.refused = refusalOf(problemsOf(s, claim.Name, d.Group, stateSelected, d.Problems))
+		r.refused = refusalOf(problemsOf(s, claim.Name, d.Group, stateSelected, d.Problems), now)
 	}
 	if i := retention.NewestReady(d.Series.Snapshots, now); i >= 0 {
 		r.recovery = d.Series.Snapshots[i].AgeBase(now)

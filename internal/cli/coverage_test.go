@@ -86,8 +86,8 @@ func TestCoverageByStorage(t *testing.T) {
 				inv.snapshots["shop"] = []client.Object{testSnapshot(s, claim, now.Truncate(time.Hour))}
 			}
 			for _, row := range statusOf(s, inv, now).PersistentVolumeClaims {
-				if said := strings.Contains(row.problemWords(), whyUnknown); said != strings.Contains(test.reason, whyUnknown) {
-					t.Errorf("status: %q", row.problemWords())
+				if said := strings.Contains(row.problemWords(now), whyUnknown); said != strings.Contains(test.reason, whyUnknown) {
+					t.Errorf("status: %q", row.problemWords(now))
 				}
 			}
 			got := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, now).Claims[0]

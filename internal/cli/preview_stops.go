@@ -22,7 +22,7 @@ const notSelected = "no longer selected"
 // deleted. It is empty if one may be taken.
 func stops(d *snapshots.Judgment) string {
 	for _, p := range d.Problems {
-		if refusals[p.Reason] {
+		if kindsOfProblems[p.Reason].refuses {
 			return strings.TrimPrefix(p.String(), p.Claim+": ")
 		}
 	}

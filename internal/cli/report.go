@@ -166,6 +166,11 @@ func (f *Factory) readClusterReport(ctx context.Context, scope *Scope, now time.
 		}
 		r.Schedules = append(r.Schedules, one)
 	}
+	var all []*scheduleStatus
+	for i := range r.Schedules {
+		all = append(all, &r.Schedules[i].Status)
+	}
+	f.findLife(ctx, all)
 	return r, ctx.Err()
 }
 
@@ -207,7 +212,7 @@ func (f *Factory) readFleets(ctx context.Context) (all []fleetReport, err error)
 			one.Namespaces = c.Status.Inputs.Namespaces.Total
 		}
 		for _, p := range c.Status.Problems {
-			one.Problems = append(one.Problems, problem{p.Reason, p.Namespace + ": " + p.Message})
+			one.Problems = append(one.Problems, problem{Reason: p.Reason, Message: p.Namespace + ": " + p.Message})
 		}
 		all = append(all, one)
 	}

@@ -214,7 +214,7 @@ func (p reportPage) Row(t *timeline, c claimStatus) (row timelineLine) {
 func (p reportPage) Name(c claimStatus) string { return report.Line(labelOf(c.Name, c.State)) }
 
 // Problems are those of a PVC in one text.
-func (p reportPage) Problems(c claimStatus) string { return report.Line(c.problemWords()) }
+func (p reportPage) Problems(c claimStatus) string { return report.Line(c.problemWords(p.now)) }
 
 // Words say how a schedule is.
 func (p reportPage) Words(s scheduleStatus) []string { return s.conditionWords(Style{}) }

@@ -52,13 +52,13 @@ func TestProblemsThatOnlyTheOperatorKnows(t *testing.T) {
 				want = test.reason + ": as the operator says"
 			}
 			row := statusOf(s, inv, now).PersistentVolumeClaims[0]
-			if got := row.problemWords(); got != want {
+			if got := row.problemWords(now); got != want {
 				t.Errorf("status: %q, want %q", got, want)
 			}
 			if test.gone {
 				return
 			}
-			refused := test.want && refusals[test.reason]
+			refused := test.want && kindsOfProblems[test.reason].refuses
 			got := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, now).Claims[0]
 			if (got.Protection == unprotected) != refused || (got.Protection == protected) == refused || refused && got.Reason != "nightly: "+want {
 				t.Errorf("coverage: %s: %q", got.Protection, got.Reason)
@@ -107,7 +107,7 @@ func TestReportedRefusalLeavesNothingUnknown(t *testing.T) {
 		t.Errorf("coverage: %s: %s", got.Protection, got.Reason)
 	}
 	row := statusOf(s, inv, start).PersistentVolumeClaims[0]
-	if words := row.problemWords(); words != "NoDefaultSnapshotClass: two" {
+	if words := row.problemWords(start); words != "NoDefaultSnapshotClass: two" {
 		t.Errorf("status: %s", words)
 	}
 }
@@ -137,32 +137,6 @@ func TestStatusJudgesProtectionLiveAndShowsTheAgeOfConditions(t *testing.T) {
 	s := scheduleStatus{Observed: true, now: start, Conditions: []metav1.Condition{long}, PersistentVolumeClaims: []claimStatus{claim(stale, true)}, silent: 65 * time.Second}
 	if got := strings.Join(s.conditionWords(Style{}), "\n"); !strings.Contains(got, "Operator: no sign of life since 65s: kubectl -n snapshotschedule-system get pods,lease") {
 		t.Errorf("got %q", got)
-	}
-}
-
-// Contract: STAT-19.
-func TestStatusShowsAnOperatorThatTakesNothing(t *testing.T) {
-	waits := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Message: "1 PersistentVolumeClaim, 1 waiting (driver csi.example.com)"}
-	for name, test := range map[string]struct {
-		late       time.Duration
-		conditions []metav1.Condition
-		want       time.Duration
-	}{
-		"a slot of a moment ago":          {late: time.Minute},
-		"a slot of more than a minute":    {late: 65 * time.Second, want: 65 * time.Second},
-		"the operator says that it waits": {late: 65 * time.Second, conditions: []metav1.Condition{waits}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			now := start.Add(6*time.Hour + test.late)
-			s, claim := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}), testClaim("data", nil)
-			s.CreationTimestamp, claim.CreationTimestamp = metav1.NewTime(start), metav1.NewTime(start)
-			s.Status.Conditions = test.conditions
-			inv := &inventory{classes: anyClass, claims: map[string][]client.Object{"shop": {claim}}, snapshots: map[string][]client.Object{
-				"shop": {testSnapshot(s, claim, start)}}}
-			if got := statusOf(s, inv, now); got.silent != test.want {
-				t.Errorf("silent for %s, want %s", got.silent, test.want)
-			}
-		})
 	}
 }
 

@@ -267,9 +267,11 @@ func (r *request) add(
 	if s.Spec.Group != nil {
 		group = cmp.Or(claim.Labels[s.Spec.Group.ByLabel], s.Name)
 	}
-	for _, p := range problemsOf(s, claim.Name, group, stateSelected, nil) {
-		if refusals[p.Reason] || p.Reason == v1alpha1.ReasonGroupStopped {
-			r.warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s: %s", s.Name, claim.Name, p.Reason, p.Message)
+	for _, p := range s.Status.Problems {
+		kind := kindsOfProblems[p.Reason]
+		stopped := kind.refuses || p.Reason == v1alpha1.ReasonGroupStopped
+		if stopped && concerns(p, claim.Name, group) && s.Status.ObservedGeneration == s.Generation {
+			r.warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s", s.Name, claim.Name, reported(p).words(r.Clock.Now()))
 		}
 	}
 	r.targets = append(r.targets, &target{schedule: s, claim: claim, key: judge.Key(claim)})

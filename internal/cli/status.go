@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -32,9 +31,13 @@ type scheduleStatus struct {
 	Observed               bool               `json:"observed"`
 	Problems               []problem          `json:"problems,omitempty"`
 	PersistentVolumeClaims []claimStatus      `json:"persistentVolumeClaims"`
-	// now is when it was judged, and silent for how long the operator has left a slot without a snapshot.
-	now    time.Time
-	silent time.Duration
+	// now is when it was judged.
+	now time.Time
+	// unanswered are slots without a snapshot, silent is for how long the operator has shown no sign of life, and
+	// operatorNamespace is where its lease is, if that could be read.
+	unanswered        []unanswered
+	silent            time.Duration
+	operatorNamespace string
 }
 
 // claimStatus is the state of one series.
@@ -64,13 +67,6 @@ type claimStatus struct {
 	lacks map[string]bool
 }
 
-type problem struct {
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-}
-
-func (p problem) String() string { return p.Reason + ": " + p.Message }
-
 func newStatusCommand(f *Factory) *cobra.Command {
 	var scope Scope
 	var output Output
@@ -95,10 +91,13 @@ func newStatusCommand(f *Factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all := []scheduleStatus{}
-			for _, s := range found {
-				all = append(all, statusOf(s, inv, f.Clock.Now()))
+			all := make([]scheduleStatus, len(found))
+			var pointers []*scheduleStatus
+			for i, s := range found {
+				all[i] = statusOf(s, inv, f.Clock.Now())
+				pointers = append(pointers, &all[i])
 			}
+			f.findLife(ctx, pointers)
 			if len(all) == 0 && !output.Structured() && output.Format != Names {
 				scope.sayNothingFound(f)
 				return nil
@@ -129,15 +128,6 @@ func (s *Scope) read(ctx context.Context, f *Factory, args []string) ([]*v1alpha
 	return found, inv, err
 }
 
-// addOwnProblems adds the problems of the schedule itself.
-func (s *scheduleStatus) addOwnProblems(of *v1alpha1.SnapshotSchedule) {
-	for _, p := range of.Status.Problems {
-		if p.PersistentVolumeClaim == "" && p.Group == "" {
-			s.Problems = append(s.Problems, problem{p.Reason, p.Message})
-		}
-	}
-}
-
 func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) scheduleStatus {
 	status := scheduleStatus{
 		Namespace: s.Namespace, Name: s.Name, Policy: policyWords(&s.Spec),
@@ -154,12 +144,13 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 		row := claimStatusOf(of, d, now)
 		row.State = of.state(judge)
 		row.Problems = problemsOf(s, row.Name, d.Group, row.State, d.Problems)
-		noSnapshot := row.State == stateSelected && row.Snapshots == 0 && refusalOf(row.Problems) == ""
+		noSnapshot := row.State == stateSelected && row.Snapshots == 0 && refusalOf(row.Problems, now) == ""
 		if of.claim != nil && noSnapshot && inv.classes.Undecided(of.claim) {
 			row.Undecided = whyUnknown
 		}
-		if silent(&row, d) && !waits(s) {
-			status.silent = max(status.silent, now.Sub(d.Slots.Current).Truncate(time.Second))
+		if u, is := unansweredSlot(s, of, d, inv.classes.All); is {
+			u.explained = explained(s, row.Problems)
+			status.unanswered = append(status.unanswered, u)
 		}
 		for i := range d.Parts {
 			part := row.part(d, &d.Parts[i], now)
@@ -171,15 +162,7 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row)
 		}
 	}
-	if status.silent <= time.Minute {
-		status.silent = 0
-	}
 	return status
-}
-
-// silent returns whether a snapshot is due, and nothing says why it is not there.
-func silent(row *claimStatus, d *snapshots.Judgment) bool {
-	return d.Due && d.Retention.Take.Block == retention.NotBlocked && len(row.Problems) == 0 && len(d.Create) > 0
 }
 
 // protect says whether a selected PVC is protected by the schedule, as coverage does.
@@ -190,12 +173,6 @@ func (c *claimStatus) protect(
 		found := claimCoverageOf(claim, []relation{relationOf(s, claim, d, now)}, &inv.classes)
 		c.Protection, c.Reason, c.gap = found.Protection, found.why(), found.Gap
 	}
-}
-
-// waits returns whether the operator said that snapshots wait until they may be created.
-func waits(s *v1alpha1.SnapshotSchedule) bool {
-	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
-	return ready != nil && strings.Contains(ready.Message, " waiting (driver")
 }
 
 // part returns the row of a PVC of a group.
@@ -238,54 +215,6 @@ func (c *claimStatus) count(all []retention.Snapshot, now time.Time) {
 	if i := retention.NewestReady(all, now); i >= 0 {
 		c.NewestReady, c.NewestReadyTime = all[i].Name, timeOf(all[i].AgeBase(now))
 	}
-}
-
-// problemsOf returns the problems of a PVC, or of a group: those that its snapshots show, and those
-// that only the operator knows.
-func problemsOf(s *v1alpha1.SnapshotSchedule, claim, group, state string, seen []snapshots.Problem) []problem {
-	var all []problem
-	for _, p := range seen {
-		all = append(all, problem{p.Reason, p.Message})
-	}
-	for _, p := range s.Status.Problems {
-		known := slices.ContainsFunc(all, func(q problem) bool { return q.Reason == p.Reason })
-		if (group == "" && p.PersistentVolumeClaim == claim || group != "" && p.Group == group) && !known && onlyReported(s, p.Reason, state) {
-			all = append(all, problem{p.Reason, p.Message})
-		}
-	}
-	return all
-}
-
-// refusals are the problems with which no snapshot is taken.
-var refusals = map[string]bool{
-	v1alpha1.ReasonNoSnapshotClass: true, v1alpha1.ReasonWrongSnapshotClass: true, v1alpha1.ReasonNoDefaultSnapshotClass: true,
-	v1alpha1.ReasonNoGroupSnapshotClass: true, v1alpha1.ReasonNoDefaultGroupSnapshotClass: true, v1alpha1.ReasonMixedDrivers: true,
-	v1alpha1.ReasonGroupMismatch: true, v1alpha1.ReasonGroupTooLarge: true, v1alpha1.ReasonGroupSnapshotAPIMissing: true,
-}
-
-// refusalOf returns why no snapshot is taken; empty if no problem says so.
-func refusalOf(all []problem) string {
-	for _, p := range all {
-		if refusals[p.Reason] {
-			return p.String()
-		}
-	}
-	return ""
-}
-
-// onlyReported returns whether only the operator knows a problem of a PVC in a state:
-// writes that fail, and the VolumeSnapshotClasses as it sees them. It may not be allowed
-// to read those that the user reads.
-func onlyReported(s *v1alpha1.SnapshotSchedule, reason, state string) bool {
-	switch reason {
-	case v1alpha1.ReasonSnapshotFailed, v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow,
-		v1alpha1.ReasonDeletionStuck, v1alpha1.ReasonSnapshotKeepsClaim, v1alpha1.ReasonRestorePending,
-		v1alpha1.ReasonVerificationFailed, v1alpha1.ReasonInvalidRequestedAt:
-		return false // judged anew instead: the status may be old
-	case v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision, v1alpha1.ReasonSnapshotError:
-		return state == stateSelected // else another PVC has the name now
-	}
-	return !refusals[reason] || state == stateSelected && s.Status.ObservedGeneration == s.Generation
 }
 
 func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Time) error {
@@ -342,7 +271,7 @@ func (s *scheduleStatus) table(now time.Time, alone bool) *Table {
 	}
 	table := NewTable(header...)
 	for i, c := range s.PersistentVolumeClaims {
-		problems := c.problemWords()
+		problems := c.problemWords(now)
 		if i > 0 && c.Group != "" && problems != "" && s.PersistentVolumeClaims[i-1].MapKey == c.MapKey {
 			problems = "as above"
 		}
@@ -364,13 +293,13 @@ func labelOf(claim, state string) string {
 	return claim + " (" + strings.ToLower(state) + ")"
 }
 
-func (c *claimStatus) problemWords() string {
+func (c *claimStatus) problemWords(now time.Time) string {
 	var words []string
 	if c.Skipped != "" {
 		words = append(words, "skipped: "+c.Skipped)
 	}
 	for _, p := range c.Problems {
-		words = append(words, p.String())
+		words = append(words, p.words(now))
 	}
 	if c.Undecided != "" {
 		words = append(words, c.Undecided)

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,10 +64,7 @@ func (s *scheduleStatus) conditionWords(style Style) []string {
 		lines = append(lines, style.Bad("Invalid spec: ")+s.InvalidSpec+". Nothing is created and nothing is deleted.")
 	}
 	lines = append(lines, s.protectionWords(style)...)
-	if s.silent > 0 {
-		lines = append(lines, style.Bad("Operator: no sign of life since "+duration.HumanDuration(s.silent))+
-			": kubectl -n snapshotschedule-system get pods,lease")
-	}
+	lines = append(lines, s.lifeWords(style)...)
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil:
@@ -83,7 +81,8 @@ func (s *scheduleStatus) conditionWords(style Style) []string {
 		lines = append(lines, style.Warn("Retention is paused ("+paused.Reason+s.since(paused)+")")+": "+paused.Message)
 	}
 	for _, p := range s.Problems {
-		lines = append(lines, style.Warn(p.Reason)+": "+p.Message)
+		reason, message, _ := strings.Cut(p.words(s.now), ":")
+		lines = append(lines, style.Warn(reason)+":"+message)
 	}
 	if !s.Observed {
 		lines = append(lines, style.Warn("The operator has not processed the latest spec yet")+": the conditions describe an earlier one")

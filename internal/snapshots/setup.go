@@ -42,6 +42,9 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
+// LeaseName is the name of the lease that the operator's leader holds.
+const LeaseName = "snapshotschedule.snapshots.mapcontroller.dev"
+
 // SetupWithManager adds the SnapshotSchedule controller to a manager whose cache
 // was made with CacheOptions, and whose config went through Configure.
 // At most maxInFlight snapshots of a driver are uncut at a time; zero: any number.

@@ -71,14 +71,17 @@ func waitedMessage(d driver, why limits.Reason) string {
 	return fmt.Sprintf("too many snapshots of %s are not cut yet, see --max-in-flight-per-driver", of)
 }
 
+// WaitingMark is in the message of the condition Ready while snapshots wait until they may be created. The plugin looks for it.
+const WaitingMark = " waiting (driver"
+
 // waitingText counts the PVCs that wait.
 func waitingText(sum combined) string {
 	if sum.Waiting == 0 {
 		return ""
 	}
-	drivers := "driver "
+	drivers := " "
 	if len(sum.WaitingFor) > 1 {
-		drivers = "drivers "
+		drivers = "s "
 	}
-	return fmt.Sprintf(", %d waiting (%s%s)", sum.Waiting, drivers, report.List(sum.WaitingFor, maxDrivers))
+	return fmt.Sprintf(", %d%s%s%s)", sum.Waiting, WaitingMark, drivers, report.List(sum.WaitingFor, maxDrivers))
 }
