@@ -129,7 +129,7 @@ func TestStatusJudgesProtectionLiveAndShowsTheAgeOfConditions(t *testing.T) {
 		"Protects nothing: 1 PVC skipped":                                     {claim(skipped, false)},
 		"Protects nothing: no PVC matches":                                    {{Name: "old", State: stateGone}},
 	} {
-		s := scheduleStatus{Observed: true, now: start, Conditions: []metav1.Condition{long, stored}, PersistentVolumeClaims: claims}
+		s := scheduleStatus{Observed: true, now: start, Conditions: []metav1.Condition{long, stored}, PersistentVolumeClaims: claims, noMatch: "no PVC matches"}
 		if got := strings.Join(s.conditionWords(Style{}), "\n"); got != want+"\nReady (Scheduled, for 120m): all" {
 			t.Errorf("%q, want %q", got, want)
 		}

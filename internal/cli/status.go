@@ -38,6 +38,8 @@ type scheduleStatus struct {
 	unanswered        []unanswered
 	silent            time.Duration
 	operatorNamespace string
+	// noMatch says why no PVC is selected.
+	noMatch string
 }
 
 // claimStatus is the state of one series.
@@ -161,6 +163,9 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 			row.protect(s, inv, of.claim, d, now)
 			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row)
 		}
+	}
+	if !slices.ContainsFunc(status.PersistentVolumeClaims, func(c claimStatus) bool { return c.Protection != "" }) {
+		status.noMatch = snapshots.NoMatch(&snapshots.Decided(s, inv.origin...).Spec, inv.claims[s.Namespace])
 	}
 	return status
 }

@@ -46,7 +46,7 @@ func (s *scheduleStatus) protectionWords(style Style) []string {
 	case s.InvalidSpec != "":
 		return nil
 	case n == 0:
-		return []string{style.Warn("Protects nothing") + ": no PVC matches"}
+		return []string{style.Warn("Protects nothing") + ": " + s.noMatch}
 	case gaps > 0:
 		return []string{style.Bad(fmt.Sprintf("Not protected: %d of %s", gaps, all)) + "; e.g. " + worst}
 	case waits > 0:
@@ -69,6 +69,8 @@ func (s *scheduleStatus) conditionWords(style Style) []string {
 	switch {
 	case ready == nil:
 		return append(lines, style.Warn("No status yet")+": the operator has not seen this schedule. Is it running?")
+	case ready.Reason == v1alpha1.ReasonNoMatchingClaims:
+		lines = append(lines, style.Warn("Ready ("+ready.Reason+s.since(ready)+")")+": "+ready.Message)
 	case ready.Status == metav1.ConditionTrue: // the operator wrote that, maybe long ago
 		lines = append(lines, "Ready ("+ready.Reason+s.since(ready)+"): "+ready.Message)
 	case ready.Status == metav1.ConditionUnknown:

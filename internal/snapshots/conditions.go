@@ -34,8 +34,7 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, cla
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
 			"spec.suspend is true: no snapshots are taken; retention continues"+notes)
 	case claims == 0:
-		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
-			"the spec selects no PersistentVolumeClaim of this namespace"+notes)
+		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims, noMatchMessage+notes)
 	default:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, pvcs(claims)+notes)
 	}

@@ -19,6 +19,7 @@
 //	groupmap.go     Map and Tombstone of groups
 //	map.go          Map and Tombstone of PVCs
 //	inflight.go     creates wait until their storage driver has room
+//	nomatch.go      what labels exist where a spec selects no PVC
 //	waiting.go      the slot of a PVC that waits, and what it waits for
 //	capacity.go     what the storage of a driver, and of a PVC, can take
 //	unfinished.go   deletes and restores that do not end, and snapshots that keep their PVC

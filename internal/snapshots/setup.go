@@ -133,7 +133,9 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	c.Connect = func(a mapcontroller.Access) { f.controller, wakeStatus = a, a.WakeStatus }
 	c.MayCreate = f.mayCreate
 	c.Report = r.report
+	unmatched := newNoMatches(o.Stores)
 	c.ParentDeleted = func(schedule types.NamespacedName) {
+		unmatched.forget(schedule)
 		r.forget(schedule)
 		f.forget(schedule)
 		m.Forget(schedule)
@@ -155,6 +157,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		s := parent.(*v1alpha1.SnapshotSchedule)
 		from := from(s, known)
 		sum := setStatusOf(now, s, from, known)
+		unmatched.explain(now, s, from)
 		if at := differsUntil(s, from); at.After(now) && wakeStatus != nil {
 			wakeStatus(client.ObjectKeyFromObject(s), at.Sub(now))
 		}

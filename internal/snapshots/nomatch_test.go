@@ -1,0 +1,131 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// labeled are PVCs, each with one label key=value; an empty text is one without labels.
+func labeled(all ...string) (claims []client.Object) {
+	for _, label := range all {
+		claim := &corev1.PersistentVolumeClaim{}
+		if key, value, has := strings.Cut(label, "="); has {
+			claim.Labels = map[string]string{key: value}
+		}
+		claims = append(claims, claim)
+	}
+	return claims
+}
+
+// Contract: STAT-21.
+func TestNoMatchNamesTheLabelsThatExist(t *testing.T) {
+	excluded := labeled("app=shop")
+	excluded[0].SetAnnotations(map[string]string{v1alpha1.AnnotationExclude: ""})
+	app := map[string]v1alpha1.LabelValue{"app": "shop"}
+	for name, test := range map[string]struct {
+		wanted map[string]v1alpha1.LabelValue
+		claims []client.Object
+		want   string
+	}{
+		"another value": {app, labeled("app=store", "app=store", "app=store"), "no PVC matches app=shop; 3 of this namespace have app=store"},
+		"several values, the most frequent first": {
+			app, labeled("app=z", "app=b", "app=a", "app=z", "app=c"),
+			"no PVC matches app=shop; 2 of this namespace have app=z, 1 app=a, 1 app=b",
+		},
+		"no such label": {app, labeled("tier=db", ""), "no PVC matches app=shop; none of this namespace has the label app"},
+		"one label of two": {
+			map[string]v1alpha1.LabelValue{"app": "shop", "tier": "db"}, labeled("app=shop", "tier=cache"),
+			"no PVC matches app=shop,tier=db; 1 of this namespace has tier=cache",
+		},
+		"each label, and never both": {
+			map[string]v1alpha1.LabelValue{"app": "shop", "tier": "db"}, labeled("app=shop", "tier=db"), "no PVC matches app=shop,tier=db",
+		},
+		"no PVC":   {app, nil, noMatchMessage + ", which has none"},
+		"excluded": {app, excluded, noMatchMessage + ": 1 match its selector, and are excluded or not of its StorageClasses"},
+		"more labels than are named": {
+			map[string]v1alpha1.LabelValue{"a": "1", "b": "1", "c": "1"}, labeled("a=2", "b=2", "c=2"),
+			"no PVC matches a=1,b=1,c=1; 1 of this namespace has a=2; 1 of this namespace has b=2",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := every("6h").Spec
+			spec.Selector.MatchLabels = test.wanted
+			if got := NoMatch(&spec, test.claims); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestNoMatchIsShortWhateverTheLabelsAre(t *testing.T) {
+	long := strings.Repeat("x", 63)
+	spec := every("6h").Spec
+	spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{}
+	for _, key := range strings.Split("abcdefghijklm", "") {
+		spec.Selector.MatchLabels[long[1:]+key] = v1alpha1.LabelValue(long)
+	}
+	if got := NoMatch(&spec, labeled("app=store")); len(got) > maxFirst {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
+
+// Contract: STAT-21.
+func TestWhatElseExistsIsLookedForOncePerSpecAndOnceAMinute(t *testing.T) {
+	looked, claims := 0, labeled("app=store")
+	n := newNoMatches(NewStores())
+	n.claims = func(string) []client.Object { looked++; return claims }
+	s := every("6h").SnapshotSchedule
+	s.Spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": "shop"}
+	message := func(at time.Time, refused bool) string {
+		k := known(0)
+		k.Refused = refused
+		setStatusOf(at, s, origin{}, k)
+		n.explain(at, s, origin{})
+		for _, c := range s.Status.Conditions {
+			if c.Type == v1alpha1.ConditionReady {
+				return c.Message
+			}
+		}
+		return ""
+	}
+	const want = "no PVC matches app=shop; 1 of this namespace has app=store"
+	for _, step := range []struct {
+		name    string
+		after   time.Duration
+		change  func()
+		refused bool
+		looked  int
+		want    string
+	}{
+		{name: "first", looked: 1, want: want},
+		{name: "again", after: time.Second, looked: 1, want: want},
+		{name: "another spec", after: 2 * time.Second, change: func() { s.Generation++ }, looked: 2, want: want},
+		{name: "within the minute", after: time.Minute, change: func() { claims = labeled("app=store", "app=store") }, looked: 2, want: want},
+		{name: "after it", after: 2*time.Second + time.Minute, looked: 3, want: "no PVC matches app=shop; 2 of this namespace have app=store"},
+		{name: "a status that is refused", after: time.Hour, refused: true, looked: 3, want: refusedMessage},
+		{name: "a schedule of the name", after: time.Minute + 3*time.Second, change: func() { s.UID = "another" }, looked: 4, want: "no PVC matches app=shop; 2 of this namespace have app=store"},
+		{name: "suspended", after: 3 * time.Hour, change: func() { s.Spec.Suspend = true }, looked: 4, want: "spec.suspend is true: no snapshots are taken; retention continues"},
+	} {
+		if step.change != nil {
+			step.change()
+		}
+		if got := message(noon.Add(step.after), step.refused); got != step.want || looked != step.looked {
+			t.Errorf("%s: %q, looked %d times, want %q and %d", step.name, got, looked, step.want, step.looked)
+		}
+	}
+	if len(n.known) > 0 {
+		t.Errorf("%d schedules are still known", len(n.known))
+	}
+	s.Status.Conditions = []metav1.Condition{}
+	n.explain(noon, s, origin{}) // without a condition there is nothing to say
+}
