@@ -114,9 +114,10 @@ func (e *evaluation) verdictAlone(i int, due bool) Verdict {
 	switch {
 	case s.Deleting:
 		return BeingDeleted
-	case !s.Uncut() && e.now.Before(s.HeldUntil): // without data, it only stops the next one, or keeps its PVC
+	// What has no data is not held: it would only stop the next one, or keep its PVC.
+	case !s.Uncut() && e.now.Before(s.HeldUntil):
 		return HeldByAnnotation
-	case s.Restoring:
+	case !s.Uncut() && s.Restoring:
 		return HeldByRestore
 	case s.Uncut() && claimGone:
 		return ClaimGone

@@ -122,7 +122,7 @@ func TestDecideKeepsHeldSnapshots(t *testing.T) {
 		},
 		"keeps the source of a restore although the PVC is gone": {
 			series: Series{Claim: Gone},
-			want:   []expected{uncut(time.Minute).restoring().want(HeldByRestore)},
+			want:   []expected{inError(time.Minute).restoring().want(HeldByRestore)},
 		},
 	})
 }
@@ -137,9 +137,17 @@ func TestDecideDeletesUncutSnapshots(t *testing.T) {
 			series: Series{Slot: noon},
 			want:   []expected{uncut(2 * time.Hour).held(Forever).want(Replaced)},
 		},
+		"replaces a failed one although a PVC waits for its data, because it has none": {
+			series: Series{Slot: noon},
+			want:   []expected{uncut(2 * time.Hour).restoring().want(Replaced)},
+		},
 		"deletes one that is held when the PVC is gone": {
 			series: Series{Claim: Gone},
 			want:   []expected{uncut(time.Minute).held(Forever).want(ClaimGone)},
+		},
+		"deletes one that a PVC is to be restored from when its own PVC is gone": {
+			series: Series{Claim: Gone},
+			want:   []expected{uncut(time.Minute).restoring().want(ClaimGone)},
 		},
 		"keeps one that is held and in progress": {
 			series: Series{Slot: noon},

@@ -82,7 +82,8 @@ func TestAGroupSnapshotThatIsHeldIsNotDeleted(t *testing.T) {
 		g, _ := drawTwoKeys(t, p)
 		for i, v := range DecideGroup(p, noon, g).Verdicts {
 			s := &g.Whole.Snapshots[i]
-			if held := s.HeldUntil.After(noon) && !s.Uncut(); v.Delete() && (held || s.Restoring || s.Deleting) {
+			held := !s.Uncut() && (s.HeldUntil.After(noon) || s.Restoring)
+			if v.Delete() && (held || s.Deleting) {
 				t.Fatalf("%+v: %v", s, v)
 			}
 		}

@@ -45,7 +45,8 @@ func TestDecideNeverDeletesHeldOrTerminating(t *testing.T) {
 		s := drawSeries(t, p, false)
 		for i, v := range Decide(p, noon, s).Verdicts {
 			x := &s.Snapshots[i]
-			if held := x.HeldUntil.After(noon) && !x.Uncut(); v.Delete() && (held || x.Restoring || x.Deleting) {
+			held := !x.Uncut() && (x.HeldUntil.After(noon) || x.Restoring)
+			if v.Delete() && (held || x.Deleting) {
 				t.Fatalf("%+v: %v", x, v)
 			}
 		}

@@ -166,7 +166,8 @@ func countUnprotected(claims []client.Object, protecting map[string][]*program, 
 	counts := map[string]int{}
 	for _, o := range claims {
 		claim := o.(*corev1.PersistentVolumeClaim)
-		if Excluded(claim) || skip(claim) != "" || classes.notSnapshottable(claim) != "" {
+		// A rollback that nobody finishes leaves its PVCs out; whoever left them out on purpose has said so.
+		if Excluded(claim) && !ExcludedOnlyByRollback(claim) || skip(claim) != "" || classes.notSnapshottable(claim) != "" {
 			continue
 		}
 		n := counts[claim.Namespace]

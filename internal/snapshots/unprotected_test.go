@@ -42,7 +42,8 @@ func TestCountUnprotected(t *testing.T) {
 		"being deleted":                   {claim: data(), schedules: []scheduleBuilder{leaving}, want: shop(1)},
 		"one of two":                      {claim: data(), schedules: []scheduleBuilder{invalid, every("6h")}, want: shop(0)},
 		"controlled by the schedule":      {claim: data().controlledBy(every("6h")), schedules: []scheduleBuilder{every("6h")}, want: shop(1)},
-		"excluded":                        {claim: data().with(func(c *corev1.PersistentVolumeClaim) { annotate(c, v1alpha1.AnnotationExclude, "") })},
+		"excluded":                        {claim: data().with(leftOut(""))},
+		"left out by a rollback":          {claim: data().with(leftOut("rollback 0123abcd")), schedules: []scheduleBuilder{every("6h")}, want: shop(1)},
 		"not Bound":                       {claim: data().phase(corev1.ClaimPending)},
 		"PVC being deleted":               {claim: data().deleting()},
 		"no class":                        {claim: claim("data").of("nfs.example.com")},
@@ -56,6 +57,11 @@ func TestCountUnprotected(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
 	}
+}
+
+// leftOut sets the annotation exclude.
+func leftOut(value string) func(*corev1.PersistentVolumeClaim) {
+	return func(c *corev1.PersistentVolumeClaim) { annotate(c, v1alpha1.AnnotationExclude, value) }
 }
 
 // unprotectedOf returns a counter over some schedules and PVCs, at noon.

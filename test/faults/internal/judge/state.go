@@ -357,7 +357,7 @@ func (e *series) held(s *snapshotv1.VolumeSnapshot) string {
 		return "it is held by annotation"
 	}
 	for _, claim := range e.claims {
-		if restores(claim, s) {
+		if !isUncut(s) && restores(claim, s) {
 			return "PVC " + claim.Name + " is being restored from it"
 		}
 	}
