@@ -53,6 +53,7 @@ type Controller struct {
 	parentKind client.Object
 	lookup     *lookup.Objects
 	optional   *installed.Optional
+	steady     lookup.Steady
 
 	attempts *queue.Attempts
 	// shares are of the workers of keys, statusShares of those of statuses.
@@ -100,7 +101,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		attempts:  queue.NewAttempts(o.Clock),
 		installed: installed.New(d.Discovery, kinds.Needed),
 	}
-	ctl.optional.Back = ctl.kindsBack
+	ctl.optional.Back, ctl.steady.After = ctl.kindsBack, spec.SteadyAfter
 	pace := queue.NewPace(o.Clock, o.DeletesPerSecond)
 	pace.Wake = ctl.keys.Add
 	ctl.shares = &queue.Shares[Request]{Workers: o.Workers, Patience: time.Second, Wake: ctl.keys.Add}
@@ -266,6 +267,7 @@ func (c *Controller) forget(parent client.Object) {
 func (c *Controller) parentDeleted(name types.NamespacedName) {
 	c.writer.Forget(name)
 	c.executor.ForgetParent(name)
+	c.steady.ForgetParent(name)
 	if c.spec.ParentDeleted != nil {
 		c.spec.ParentDeleted(name)
 	}

@@ -64,6 +64,7 @@
 //	                               a parent whose outputs have not settled
 //
 //	internal/lookup/lookup.go  reads parents, inputs, outputs and children by index; the key that an output belongs to
+//	internal/lookup/steady.go  since when the inputs of a key have been the same
 //
 //	internal/installed/installed.go  kinds that are not installed, or cannot be listed (yet)
 //	internal/installed/optional.go   kinds that a controller can do without

@@ -58,6 +58,9 @@ type MapController struct {
 	// it. An input with an empty key is nobody's. One whose key cannot be the value of a
 	// label has its creates refused. Nil: the UID.
 	MapKey func(input metav1.Object) string
+	// SteadyAfter is for how long the selected inputs of a key must be the same before a change of them begins anew: see
+	// Observation.ChangingSince.
+	SteadyAfter time.Duration
 	// Related returns further objects that the decision about a key reads, from a cache.
 	// Nil: none.
 	Related func(parent client.Object, mapKey string) []client.Object

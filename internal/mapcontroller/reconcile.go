@@ -130,6 +130,9 @@ func (c *Controller) observe(
 			c.optional.Want()
 		}
 		seen.Selected, seen.Unselected = c.lookup.Inputs(parent, req.MapKey, seen.Outputs)
+		if parent.Program.Key != nil {
+			seen.SameSince, seen.ChangingSince = c.steady.Observe(req, seen.Selected, seen.Now)
+		}
 		seen.Elsewhere = c.lookup.Elsewhere(parent, req.MapKey, seen.Selected, seen.Outputs)
 		seen.Children = c.lookup.Children(slices.Concat(seen.Outputs, seen.Elsewhere))
 		if c.spec.Related != nil {

@@ -64,8 +64,11 @@ func (c *Controller) parentChanged(before, after client.Object) bool {
 // fanOut enqueues the keys of a parent's selected inputs and those found on its
 // outputs.
 func (c *Controller) fanOut(q keyQueue, parent client.Object) {
-	name := client.ObjectKeyFromObject(parent)
-	for _, key := range c.aggregator.Track(parent, c.lookup.MapKeys(c.compiled(parent))) {
+	name, compiled := client.ObjectKeyFromObject(parent), c.compiled(parent)
+	if compiled.Invalid != nil || compiled.Program.Key == nil {
+		c.steady.ForgetParent(name)
+	}
+	for _, key := range c.aggregator.Track(parent, c.lookup.MapKeys(compiled)) {
 		req := Request{Parent: name, MapKey: key}
 		if pq, ok := q.(priorityqueue.PriorityQueue[Request]); ok {
 			pq.AddWithOpts(priorityqueue.AddOpts{Priority: &fanOutPriority}, req)

@@ -44,11 +44,7 @@ func groupName(s *v1alpha1.SnapshotSchedule, key string, slot time.Time) string 
 // newGroup returns the group snapshot of a group for a slot, of a class or of the default one.
 func newGroup(s *v1alpha1.SnapshotSchedule, of *subject, class *string, slot time.Time) *groupv1.VolumeGroupSnapshot {
 	metadata := metadataOf(s, groupName(s, of.key, slot), slot)
-	record := map[string]types.UID{}
-	for _, claim := range of.claims {
-		record[claim.Name] = claim.UID
-	}
-	text, _ := json.Marshal(record) // strings can always be marshalled
+	text, _ := json.Marshal(of.record()) // strings can always be marshalled
 	metadata.Annotations[v1alpha1.AnnotationClaims] = string(text)
 	if volumes := volumesOfClaims(of.claims); len(volumes) > 0 {
 		text, _ = json.Marshal(volumes)

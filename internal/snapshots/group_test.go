@@ -101,6 +101,7 @@ type groupCase struct {
 	groups   []groupBuilder
 	related  []client.Object
 	missing  bool
+	change   func(*mapcontroller.Observation) // nil: nothing
 
 	wantCreate   bool
 	wantDelete   []string
@@ -133,6 +134,9 @@ func (tc *groupCase) decide(t *testing.T) mapcontroller.Decision {
 		seen.Outputs, seen.Children = append(seen.Outputs, g.VolumeGroupSnapshot), append(seen.Children, g.members...)
 	}
 	slices.SortFunc(seen.Outputs, func(a, b client.Object) int { return a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time) })
+	if tc.change != nil {
+		tc.change(&seen)
+	}
 	compiled, err := Compile(tc.schedule.SnapshotSchedule)
 	must(t, err)
 	if len(seen.Selected) == 0 {

@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
 // The members of a group snapshot are looked for again after half of the time since it was
@@ -33,6 +35,36 @@ const elsewhereCheck = time.Hour
 // they are made, and become ready, a moment after it.
 const memberPatience = time.Minute
 
+// A group whose PVCs are others than those of its newest group snapshot is not taken before they have been the same for
+// settleFor, or for settleWithin since the slot was due and they began to change: PVCs come one after the other, and the
+// first alone is no group.
+const (
+	settleFor    = 10 * time.Second
+	settleWithin = 2 * time.Minute
+)
+
+// unsettled returns when a group whose PVCs have changed may be taken for its slot; zero: now.
+func (p *program) unsettled(of *subject, slots schedule.Slots, seen mapcontroller.Observation, g *groupSeries) time.Time {
+	newest := retention.Newest(g.Whole.Snapshots, seen.Now)
+	if seen.SameSince.IsZero() || slots.Current.IsZero() || newest >= 0 && maps.Equal(ClaimsOf(g.outputs[newest]), of.record()) {
+		return time.Time{}
+	}
+	// The first slot that it lacks, not the newest: a short interval would otherwise end the wait of no group that keeps changing.
+	first, _ := p.spec.timeline(of).Next(retention.LastSlot(g.Whole.Snapshots, seen.Now))
+	began := earliest(first, slots.Current)
+	if seen.ChangingSince.After(began) {
+		began = seen.ChangingSince
+	}
+	at := earliest(seen.SameSince.Add(settleFor), began.Add(settleWithin))
+	if last := slots.Until.Add(-time.Second); !slots.Until.IsZero() && last.Before(at) { // late rather than never
+		at = last
+	}
+	if !seen.Now.Before(at) {
+		return time.Time{}
+	}
+	return at
+}
+
 // mapGroup decides which group snapshots a group of selected PVCs should have.
 func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decision {
 	seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
@@ -47,13 +79,16 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 		volumes[i].guessed = guessed
 	}
 	g.Whole.VolumeFull = slices.ContainsFunc(volumes, func(v volume) bool { return v.full() })
+	var settled time.Time
 	if skipReason == "" && refused.Reason == "" && !p.from.unrecorded() {
-		g.Whole.Slot = slots.Current
+		if settled = p.unsettled(&of, slots, seen, g); settled.IsZero() {
+			g.Whole.Slot = slots.Current
+		}
 	}
 	decided, d, spared := p.decideGroup(seen, g)
 	status := p.statusOf(&of, g.Whole.Snapshots, seen.Now)
 	status.Spared, d.Status = spared, status
-	d.Next = earliest(d.Next, slots.Next, slots.Until)
+	d.Next = earliest(d.Next, slots.Next, slots.Until, settled)
 	for _, claim := range of.claims {
 		status.addLost(claim)
 	}

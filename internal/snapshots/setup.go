@@ -211,6 +211,7 @@ func kinds() mapcontroller.MapController {
 			Children:   &members,
 			Settles:    settles,
 		}},
+		SteadyAfter:  settleFor,
 		Lingers:      hasGroups,
 		Finalizer:    v1alpha1.FinalizerRelease,
 		OwnsByLabels: Ownership.OwnsByLabels,

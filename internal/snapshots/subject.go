@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
@@ -46,6 +47,15 @@ func (of *subject) since() time.Time {
 		return of.carried
 	}
 	return of.anchor
+}
+
+// record returns the UIDs of the PVCs of a group, by name.
+func (of *subject) record() map[string]types.UID {
+	record := map[string]types.UID{}
+	for _, claim := range of.claims {
+		record[claim.Name] = claim.UID
+	}
+	return record
 }
 
 // requested returns whether a request is for it.

@@ -53,6 +53,27 @@ var _ = Describe("A schedule with groups", Serial, Ordered, func() {
 		o.stop()
 	})
 
+	// One manifest, a rollback, or kubectl label: the first PVC alone would be a group.
+	//
+	// Contract: GRP-16.
+	It("takes the first group snapshot of PVCs that come one after the other when they have all come", func() {
+		suite.InstallGroupCRDs(config) // if the spec before did not
+		s := env.createSchedule("pair", func(s *spec) {
+			s.Selector.MatchLabels, s.Group = map[string]v1alpha1.LabelValue{"app": "db"}, &v1alpha1.Group{}
+		})
+		o := env.startOperator()
+		env.createClaim("data", "app", "db")
+		Eventually(func() *v1alpha1.Inputs { return status(s).Inputs }).Should(HaveValue(HaveField("PersistentVolumeClaims.Total", BeEquivalentTo(1))))
+		Consistently(func() []groupv1.VolumeGroupSnapshot { return groups(env) }, "3s").Should(BeEmpty())
+		env.createClaim("log", "app", "db")
+		second := time.Now()
+		Eventually(func() []groupv1.VolumeGroupSnapshot { return groups(env) }, "30s").Should(HaveLen(1))
+		Expect(time.Since(second)).To(BeNumerically(">", 8*time.Second))
+		taken := groups(env)[0]
+		Expect(taken.Annotations[v1alpha1.AnnotationClaims]).To(And(ContainSubstring(`"data"`), ContainSubstring(`"log"`)))
+		o.stop()
+	})
+
 	// The garbage collector would delete them with it.
 	//
 	// Contract: FLEET-4, GRP-10.
@@ -175,7 +196,7 @@ func driveFirstGroup(env *environment) {
 		g.Expect(all).To(HaveLen(1))
 		g.Expect(driveGroup(&all[0], all)).To(Succeed())
 		g.Expect(heldBy(&all[0])).To(Equal(2))
-	}).Should(Succeed())
+	}, "40s").Should(Succeed()) // its PVCs have to be the same for 10 s
 }
 
 // driveGroup does what the snapshot controller does with a group snapshot. One may be deleted only while another holds both PVCs.

@@ -78,6 +78,10 @@ type Observation struct {
 	// are the others that carry it, and those from which the outputs were made. An output
 	// of the parent is never selected.
 	Selected, Unselected []client.Object
+	// SameSince is since when this process has seen these very Selected, and ChangingSince since when it has not seen
+	// the same ones for MapController.SteadyAfter. They are known only to the controller, and only where the program has
+	// keys of its own; zero otherwise.
+	SameSince, ChangingSince time.Time
 	// Outputs are the parent's outputs of this key, and the orphans that it is
 	// about to adopt; the oldest first, those being deleted included.
 	Outputs []client.Object
