@@ -159,16 +159,21 @@ func TestReleaseWaitsForOutputsToSettle(t *testing.T) {
 }
 
 // A role of before a kind was known does not let it be listed: that must not hold up parents that
-// have no outputs of it.
+// have no outputs of it, and others no longer than outputs of before their deletion need to settle.
+//
+// Contract: GRP-10.
 func TestReleaseWithoutARoleForAnOptionalKind(t *testing.T) {
 	const name = "test/finalizer"
 	with := func(p *appsv1.Deployment) { p.Finalizers = append(p.Finalizers, name) }
 	for title, test := range map[string]struct {
 		optional, makes bool
+		later           time.Duration
 		want            bool
+		waits           time.Duration // where it does not own by labels
 	}{
 		"of a parent that makes none":          {optional: true, want: true},
-		"of one that may have some":            {optional: true, makes: true},
+		"of one that may have some":            {optional: true, makes: true, waits: 101 * time.Second},
+		"of one that has none that is young":   {optional: true, makes: true, later: 102 * time.Second, want: true},
 		"a kind that every operator must list": {},
 	} {
 		t.Run(title, func(t *testing.T) {
@@ -182,8 +187,11 @@ func TestReleaseWithoutARoleForAnOptionalKind(t *testing.T) {
 				h.Finalizer, h.Lingers = name, func(client.Object) bool { return test.makes }
 				h.Missing = func(context.Context, error) bool { return false }
 				h.Kinds.Ownership.OwnsByLabels = func(client.Object) bool { return byLabels }
-				if _, err := h.Release(t.Context(), plan.Parent{Object: parent, Read: parent}, func() bool { return true }); (err == nil) != test.want {
-					t.Errorf("by labels %t: %v", byLabels, err)
+				h.env.Clock.SetTime(fixture.Now.Add(test.later))
+				got, err := h.Release(t.Context(), plan.Parent{Object: parent, Read: parent}, func() bool { return true })
+				want := test.want || test.waits > 0
+				if want = want && (!byLabels || !test.makes); (err == nil) != want || !byLabels && got.Again != test.waits {
+					t.Errorf("by labels %t: %+v, %v", byLabels, got, err)
 				}
 			}
 		})

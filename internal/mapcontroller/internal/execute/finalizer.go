@@ -109,7 +109,11 @@ func (e *Executor) unsettledFor(ctx context.Context, parent client.Object) (long
 			}
 		}, client.InNamespace(parent.GetNamespace()))
 		if err != nil && !e.hasNone(kind, parent, err) {
-			return 0, err
+			if !kind.Optional || !apierrors.IsForbidden(err) || parent.GetDeletionTimestamp() == nil {
+				return 0, err
+			}
+			// Who may not list them waits no longer than for the last that a request of before the deletion can have made.
+			youngest = parent.GetDeletionTimestamp().Add(RequestTimeout)
 		}
 		if youngest.IsZero() {
 			continue
