@@ -109,7 +109,11 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 		result.Unmanaged = "it is a member of a VolumeGroupSnapshot, and its data belongs to the group"
 		return result, nil
 	}
-	s, inv, err := f.readOf(ctx, schedule, client.MatchingLabels{v1alpha1.LabelMapKey: mapKey})
+	var only []client.ListOption
+	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); !isGroup { // what other groups have of its PVCs counts for their floor
+		only = append(only, client.MatchingLabels{v1alpha1.LabelMapKey: mapKey})
+	}
+	s, inv, err := f.readOf(ctx, schedule, only...)
 	if apierrors.IsNotFound(err) {
 		result.Unmanaged = "its schedule " + schedule + " does not exist; a new one of this name would adopt it"
 		return result, nil
