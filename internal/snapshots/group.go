@@ -19,6 +19,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
+// maxGroupKeys is how many keys of groups a program remembers.
+const maxGroupKeys = 20_000
+
 // groupKey implements Program.Key: the key of the group to which a PVC's labels make it
 // belong, whether or not it is selected, and otherwise its UID.
 func (p *program) groupKey(o client.Object) string {
@@ -32,8 +35,17 @@ func (p *program) groupKey(o client.Object) string {
 	if by != "" && !ok {
 		return string(o.GetUID())
 	}
+	if key, known := p.groupKeys.Load(value); known {
+		return key.(string)
+	}
 	sum := sha256.Sum256([]byte(by + "=" + value))
-	return "g-" + nameEncoding.EncodeToString(sum[:])[:groupKeyLength]
+	key := "g-" + nameEncoding.EncodeToString(sum[:])[:groupKeyLength]
+	if p.groupValues.Add(1) > maxGroupKeys { // labels that change again and again must not fill the memory
+		p.groupKeys.Clear()
+		p.groupValues.Store(0)
+	}
+	p.groupKeys.Store(value, key)
+	return key
 }
 
 // groupName is a pure function of the schedule's UID, the key and the slot: see snapshotName.

@@ -6,6 +6,8 @@ package snapshots
 import (
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,6 +28,9 @@ type program struct {
 	classesKnown bool
 	// groupClassesUnknown is set if VolumeGroupSnapshotClasses are not among them, whatever classesKnown is.
 	groupClassesUnknown bool
+	// groupKeys are the keys of groups by the value of their label: each pass over a group asks for those of all PVCs.
+	groupKeys   sync.Map
+	groupValues atomic.Int64
 	// decided is called with every decision of retention; nil in the operator.
 	decided func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string)
 }
