@@ -19,7 +19,7 @@ import (
 const pausedMessage = "the API server's clock and the manager's differ too much to know the age of snapshots: nothing is deleted"
 
 func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, claims, snapshots int, sum combined) {
-	notes := remarks(sum)
+	notes := remarks(sum) + from.unrecordedText(now, s)
 	differs := differsUntil(s, from)
 	switch {
 	case !differs.IsZero() && !now.Before(differs):

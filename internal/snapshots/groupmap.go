@@ -80,7 +80,8 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	}
 	g.Whole.VolumeFull = slices.ContainsFunc(volumes, func(v volume) bool { return v.full() })
 	var settled time.Time
-	if skipReason == "" && refused.Reason == "" && !p.from.unrecorded() {
+	awaited := p.from.awaitsRecord(slots.Current, seen.Now)
+	if skipReason == "" && refused.Reason == "" && awaited.IsZero() {
 		if settled = p.unsettled(&of, slots, seen, g); settled.IsZero() {
 			g.Whole.Slot = slots.Current
 		}
@@ -88,7 +89,7 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	decided, d, spared := p.decideGroup(seen, g)
 	status := p.statusOf(&of, g.Whole.Snapshots, seen.Now)
 	status.Spared, d.Status = spared, status
-	d.Next = earliest(d.Next, slots.Next, slots.Until, settled)
+	d.Next = earliest(d.Next, slots.Next, slots.Until, settled, awaited)
 	for _, claim := range of.claims {
 		status.addLost(claim)
 	}

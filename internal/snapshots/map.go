@@ -45,14 +45,15 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		Snapshots:     snapshots,
 		VolumeFull:    storage.full(),
 	}
-	if skipReason == "" && refused.Reason == "" && !p.from.unrecorded() { // else one that failed has no replacement
+	awaited := p.from.awaitsRecord(slots.Current, seen.Now)
+	if skipReason == "" && refused.Reason == "" && awaited.IsZero() { // else one that failed has no replacement
 		series.Slot = slots.Current
 	}
 	decided, d, spared := p.decide(seen, series)
 	if decided.Take.Create() {
 		d.Ensure = append(d.Ensure, desired(&of, newSnapshot(p.schedule, claim, class, slots.Current), limit, series.Snapshots, seen.Now))
 	}
-	d.Next = earliest(d.Next, slots.Next, slots.Until)
+	d.Next = earliest(d.Next, slots.Next, slots.Until, awaited)
 
 	status := p.statusOf(&of, series.Snapshots, seen.Now)
 	status.Spared, d.Status = spared, status

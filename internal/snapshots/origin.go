@@ -6,6 +6,7 @@ package snapshots
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -190,9 +191,29 @@ func (o origin) requester(s *v1alpha1.SnapshotSchedule) client.Object {
 	return &v1alpha1.ClusterSnapshotSchedule{}
 }
 
-// unrecorded returns whether a schedule has an owner that its status does not name yet. It takes nothing until then:
-// who takes off the owner after the first snapshot would make it another schedule.
+// unrecorded returns whether a schedule has an owner that its status does not name yet.
 func (o origin) unrecorded() bool { return o.owned && !o.recorded }
+
+// recordPatience is how long a slot waits until the owner is recorded.
+const recordPatience = 2 * time.Minute
+
+// awaitsRecord returns until when a slot waits for the record of the owner; zero if it does not. Who takes off the owner
+// after the first snapshot would make it another schedule. But a record may never come, and no backup is missed for it:
+// under an older CRD the API server drops it, and an object that is too large can't be written.
+func (o origin) awaitsRecord(slot, now time.Time) time.Time {
+	if until := slot.Add(recordPatience); o.unrecorded() && now.Before(until) {
+		return until
+	}
+	return time.Time{}
+}
+
+// unrecordedText says that the owner of a schedule that is not new is not recorded, and what is missing.
+func (o origin) unrecordedText(now time.Time, s *v1alpha1.SnapshotSchedule) string {
+	if !o.unrecorded() || now.Before(s.CreationTimestamp.Add(recordPatience)) {
+		return ""
+	}
+	return "; the API server does not keep status.retention.clusterSchedule: are the CustomResourceDefinitions those of this version?"
+}
 
 // delay returns the delay that a schedule has after an edit, empty if it has none.
 func (o origin) delay(s *v1alpha1.SnapshotSchedule) v1alpha1.Duration {

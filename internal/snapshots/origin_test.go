@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -271,6 +272,45 @@ func TestTheOwnerIsRecordedWhileTheTimeIsNotKnown(t *testing.T) {
 	}
 }
 
+// An API server with an older CRD drops the record, and an object that is too large can't be written.
+//
+// Contract: FLEET-13.
+func TestNoSlotIsMissedForARecordThatIsRefused(t *testing.T) {
+	f := templateOf(every("6h"))
+	for name, tc := range map[string]struct {
+		after   time.Duration
+		owned   bool
+		creates int
+		remark  bool
+	}{
+		"not recorded, a slot of now":            {0, false, 0, false},
+		"not recorded, almost two minutes later": {2*time.Minute - 1, false, 0, false},
+		"not recorded, two minutes later":        {2 * time.Minute, false, 1, true},
+		"recorded, a slot of now":                {0, true, 1, false},
+	} {
+		s := every("6h").controlled().created(noon)
+		if tc.owned {
+			s.recordedOwner("fleet-uid")
+		}
+		now := noon.Add(tc.after)
+		judge, err := NewJudge(judgeScheme(t), s.SnapshotSchedule, Classes{}, f.objects()...)
+		must(t, err)
+		c := claim("data").created(noon)
+		d := judge.Judge(now, Series{MapKey: string(c.UID), Claims: []*corev1.PersistentVolumeClaim{c.PersistentVolumeClaim}})
+		if len(d.Create) != tc.creates {
+			t.Errorf("%s: creates %d, want %d", name, len(d.Create), tc.creates)
+		}
+		if want := noon.Add(recordPatience); tc.creates == 0 && !d.Next.Equal(want) {
+			t.Errorf("%s: looks again at %v, want %v", name, d.Next, want)
+		}
+		setStatusOf(now, s.SnapshotSchedule, originOf(s.SnapshotSchedule, f.objects()), known(1))
+		message := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady).Message
+		if strings.Contains(message, "status.retention.clusterSchedule") != tc.remark {
+			t.Errorf("%s: %s", name, message)
+		}
+	}
+}
+
 // A day-old snapshot would be deleted, one of an hour ago is the newest.
 //
 // Contract: FLEET-9, FLEET-10, EDIT-4.
@@ -372,8 +412,8 @@ func TestAScheduleTakesByTheSpecThatItShouldHave(t *testing.T) {
 		"no longer selected, and suspended":          {daily().suspended(), templateOf(daily()).unselected().objects(), none, false},
 		"another template, not written yet":          {daily(), templateOf(every("1h")).objects(), hourly, true},
 		"the same, suspended by the template":        {daily(), templateOf(every("1d").suspended()).objects(), none, true},
-		"its owner is not recorded yet":              {every("1s").controlled(), templateOf(daily()).objects(), none, true},
-		"the owner of another fleet is recorded":     {every("1s").controlled().recordedOwner("other"), templateOf(daily()).objects(), none, true},
+		"its owner is not recorded, and due for 1h":  {every("1s").controlled(), templateOf(daily()).objects(), byTemplate, true},
+		"the owner of another fleet is recorded":     {every("1s").controlled().recordedOwner("other"), templateOf(daily()).objects(), byTemplate, true},
 		"nobody puts it back: the template is bad":   {often(), invalid.objects(), byItself, false},
 		"nobody puts it back: the selector is bad":   {often(), unselective.objects(), byItself, false},
 		"nobody puts it back: the fleet is deleted":  {often(), deleted.objects(), byItself, false},
