@@ -80,6 +80,36 @@ func expires(ttl time.Duration) func(context.Context, family) {
 	}
 }
 
+// sticks checks that the deletes that the storage refuses are visible and bounded, and that they end when it accepts them.
+func sticks(ctx context.Context, f family) {
+	terminating := func() (n int) {
+		for _, v := range cluster.Snapshots(ctx, f.namespace) {
+			if v.DeletionTimestamp != nil {
+				n++
+			}
+		}
+		return n
+	}
+	f.works(ctx)
+	Eventually(fresh(ctx, f.schedule)).WithContext(ctx).WithTimeout(3 * time.Minute).Should(And(
+		beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing), beProtected(metav1.ConditionTrue),
+		haveProblem(v1alpha1.ReasonDeletionStuck, "10 VolumeSnapshots"),
+		haveProblem(v1alpha1.ReasonDeletionStuck, f.history.All()[0].First.Name)))
+	Consistently(terminating).WithContext(ctx).WithTimeout(10 * time.Second).WithPolling(time.Second).Should(Equal(10))
+	merge(ctx, f.schedule, `{"spec":{"suspend":true}}`)
+	f.expect(ctx, WithTransform(func(s *v1alpha1.SnapshotSchedule) v1alpha1.OutputCount {
+		return s.Status.Outputs.VolumeSnapshots
+	}, And(HaveField("Terminating", BeEquivalentTo(10)), HaveField("Ready", BeNumerically(">", 10)),
+		WithTransform(func(c v1alpha1.OutputCount) int32 { return c.Total - c.Ready }, BeEquivalentTo(10)))))
+	cluster.Behave(f.namespace, local.Behavior{})
+	Eventually(func() local.Account {
+		requeueDeleted(ctx, f.namespace)
+		return f.storage()
+	}).WithContext(ctx).WithPolling(time.Second).WithTimeout(2 * time.Minute).Should(HaveField("Snapshots", 1))
+	f.expect(ctx, beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonSuspended), HaveField("Status.Problems", BeEmpty()),
+		HaveField("Status.Outputs.VolumeSnapshots", v1alpha1.OutputCount{Total: 1, Ready: 1}))
+}
+
 var _ = Describe("a schedule on storage", func() {
 	full := func(limit int, code, message string) local.Behavior {
 		return local.Behavior{Refusals: []local.Refusal{{Call: "CreateSnapshot", Snapshots: limit, Code: code, Message: message}}}
@@ -168,21 +198,12 @@ var _ = Describe("a schedule on storage", func() {
 			local.Behavior{ClockSkew: "-490000h"}, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "3s", SnapshotTTL: "8s"}, expires(8*time.Second)),
 		Entry("an array with creation times of the future: deletes nothing early, and all in time",
 			local.Behavior{ClockSkew: "87600h"}, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "3s", SnapshotTTL: "8s"}, expires(8*time.Second)),
-		Entry("ZFS with clones, which deletes no snapshot: goes on, and deletes them when they have none",
+		// Contract: RET-14, RET-15, RET-16.
+		Entry("ZFS with clones, which deletes no snapshot: says so, keeps the rest, and deletes them when they have no clones",
 			local.Behavior{Refusals: []local.Refusal{{Call: "DeleteSnapshot", Code: "FAILED_PRECONDITION", Message: "snapshot has dependent clones"}}},
-			v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "3s", Retention: v1alpha1.Retention{MaxCount: ptr.To[int32](1)}},
-			func(ctx context.Context, f family) {
-				Eventually(f.history.All).WithContext(ctx).WithTimeout(time.Minute).Should(ContainElements(slices.Repeat(
-					[]any{HaveField("Last.DeletionTimestamp", Not(BeNil()))}, 3)...))
-				f.works(ctx)
-				f.expect(ctx, HaveField("Status.Outputs.VolumeSnapshots.Total", BeNumerically(">", 3)))
-				merge(ctx, f.schedule, `{"spec":{"suspend":true}}`)
-				cluster.Behave(f.namespace, local.Behavior{})
-				Eventually(func() local.Account {
-					requeueDeleted(ctx, f.namespace)
-					return f.storage()
-				}).WithContext(ctx).WithPolling(time.Second).WithTimeout(time.Minute).Should(HaveField("Snapshots", 1))
-			}),
+			v1alpha1.SnapshotScheduleSpec{
+				SnapshotInterval: "3s", ReadyDeadline: "1m", Retention: v1alpha1.Retention{MaxCount: ptr.To[int32](1)},
+			}, sticks),
 	)
 
 	It("without snapshots, such as NFS without a class: skips the PVC, nothing fails, and nothing is protected", func(ctx context.Context) {
