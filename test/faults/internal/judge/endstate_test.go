@@ -171,6 +171,35 @@ func TestStatusErrorsDependOnTheTime(t *testing.T) {
 	}
 }
 
+func TestStatusErrorsOfDeletesThatDoNotEnd(t *testing.T) {
+	since := func(d time.Duration) *metav1.Time { return ptr.To(metav1.NewTime(noon.Add(-d))) }
+	for _, tc := range []struct {
+		name  string
+		since *metav1.Time
+		shown bool
+		want  bool
+	}{
+		{"shown", since(62 * time.Minute), true, false},
+		{"not shown", since(62 * time.Minute), false, true},
+		{"shown at once", since(time.Hour), true, false},
+		{"not shown yet", since(time.Hour), false, false},
+		{"shown too early", since(59 * time.Minute), true, true},
+		{"shown, and nothing is being deleted", nil, true, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := finish(0)
+			r.snapshots[0].DeletionTimestamp = tc.since
+			st := StateOf(r.objects())
+			if tc.shown {
+				r.schedule.Status.Problems = []v1alpha1.Problem{{Reason: v1alpha1.ReasonDeletionStuck}}
+			}
+			if found := st.stuckErrors(r.schedule, noon); (len(found) > 0) != tc.want {
+				t.Errorf("found %q, want some: %t", found, tc.want)
+			}
+		})
+	}
+}
+
 func TestStatusErrorsOfAnInvalidSpec(t *testing.T) {
 	type schedule = v1alpha1.SnapshotSchedule
 	problem := func(claim, reason string) func(*schedule) {

@@ -30,7 +30,7 @@ import (
 )
 
 // AtWrite judges the writes of operators while they pass: it reads what the API server holds at that moment, in which nobody else
-// writes. It judges S1 to S5, S7, S8, S9, Slot, STAT-12, FLIGHT-1, LIMIT-2 to LIMIT-4 and the FLEET clauses.
+// writes. It judges S1 to S5, S7, S8, S9, Slot, STAT-12, FLIGHT-1, LIMIT-2 to LIMIT-4, RET-16 and the FLEET clauses.
 type AtWrite struct {
 	// Objects reads what the API server holds of the run.
 	Objects func(context.Context) ([]client.Object, error)
@@ -50,6 +50,8 @@ type AtWrite struct {
 	lost map[slot]*v1alpha1.SnapshotSchedule
 	// creators says when the operator started that sent the create of a snapshot.
 	creators map[string]time.Time
+	// deleters says when the operator started that has deleted a snapshot.
+	deleters map[types.UID]time.Time
 	// adopted are the schedules that the operators adopted: that may be undone.
 	adopted map[types.UID]bool
 	// versions are all that schedules, fleets and namespaces have been so far: what is written may be what was right once.
@@ -60,7 +62,8 @@ type AtWrite struct {
 func NewAtWrite(objects func(context.Context) ([]client.Object, error), namespace string, clockIsWrong func() bool) *AtWrite {
 	return &AtWrite{
 		Objects: objects, Namespace: namespace, ClockIsWrong: clockIsWrong,
-		lost: map[slot]*v1alpha1.SnapshotSchedule{}, creators: map[string]time.Time{}, adopted: map[types.UID]bool{},
+		lost: map[slot]*v1alpha1.SnapshotSchedule{}, creators: map[string]time.Time{},
+		deleters: map[types.UID]time.Time{}, adopted: map[types.UID]bool{},
 	}
 }
 

@@ -194,8 +194,37 @@ func TestJudgesDeletes(t *testing.T) {
 		return func(resource, name string) bool { return slices.Contains(names, resource+"/"+name) }
 	}
 	const schedule, claim, floor = "snapshotschedules/every", "persistentvolumeclaims/data", "volumesnapshots/recent"
+	// So many others are being deleted since a time.
+	piled := func(n int, since time.Time) func(s *scene) {
+		return func(s *scene) {
+			for i := range n {
+				v := ready(fmt.Sprintf("piled-%d", i), 12*day)
+				v.DeletionTimestamp = ptr.To(metav1.NewTime(since))
+				s.others = append(s.others, v)
+			}
+			s.write.Sees, s.write.Started = true, noon.Add(-time.Hour)
+		}
+	}
 	run(t, []judgeCase{
 		{"an expired one", func(*scene) {}, ""},
+		{"an expired one, while 9 are being deleted", piled(9, noon.Add(-time.Minute)), ""},
+		{"an expired one, while 10 are being deleted", piled(10, noon.Add(-time.Minute)), "RET-16: while 10 of its series"},
+		{"an expired one, while 10 are being deleted that it may not have seen", piled(10, noon.Add(-time.Second)), ""},
+		{"an expired one, while 10 are being deleted, by an operator that is late", func(s *scene) {
+			piled(10, noon.Add(-time.Minute))(s)
+			s.write.Sees = false
+		}, ""},
+		{"an expired one, while 10 are being deleted that were never cut", func(s *scene) {
+			piled(10, noon.Add(-time.Minute))(s)
+			for _, o := range s.others {
+				o.(*snapshotv1.VolumeSnapshot).Status = nil
+			}
+		}, ""},
+		{"a failed one that keeps its PVC, while 10 are being deleted", func(s *scene) {
+			piled(10, noon.Add(-time.Minute))(s)
+			s.claim.DeletionTimestamp = ptr.To(metav1.NewTime(noon.Add(-time.Minute)))
+			s.old.Status.ReadyToUse, s.old.Status.Error = ptr.To(false), &snapshotv1.VolumeSnapshotError{}
+		}, ""},
 		{"no longer the version that was judged", func(s *scene) {
 			s.write = remove("recent")
 			s.write.Body = []byte(`{"preconditions":{"uid":"snapshot-recent","resourceVersion":"7"}}`)

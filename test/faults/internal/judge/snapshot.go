@@ -168,14 +168,42 @@ func (j *AtWrite) delete(st *State, a Attempt, v *snapshotv1.VolumeSnapshot) (an
 		if why := e.unread(a, v); why != "" {
 			j.fail("S2", "VolumeSnapshot %s was deleted without %s", a.Name, why)
 		}
+		if n := j.terminating(e, a); n >= mostTerminating && e.takesPlace(v) {
+			j.fail("RET-16", "VolumeSnapshot %s was deleted while %d of its series were being deleted", a.Name, n)
+		}
 	}
 	return func(code int) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		if code < 300 && covers {
+		if code >= 300 {
+			return
+		}
+		if j.deleters[v.UID] = a.Started; covers {
 			j.lost[of] = s
 		}
 	}
+}
+
+// mostTerminating is how many snapshots of a series that were cut are being deleted at most, when retention deletes another one.
+const mostTerminating = 10
+
+// terminating returns how many snapshots of a series that were cut are being deleted as an operator must know: it has deleted them, or others
+// had before it started or have for long.
+func (j *AtWrite) terminating(e *series, a Attempt) (n int) {
+	known := later(a.Started.Truncate(time.Second), time.Now().Add(-ReactionTime))
+	for _, v := range e.snapshots {
+		by, own := j.deleters[v.UID]
+		own = own && by.Equal(a.Started)
+		if at := v.DeletionTimestamp; at != nil && !isUncut(v) && (own || a.Sees && at.Time.Before(known)) {
+			n++
+		}
+	}
+	return n
+}
+
+// takesPlace returns whether a delete waits while too many do not end: not of one without data, nor of one that keeps its PVC from going.
+func (e *series) takesPlace(s *snapshotv1.VolumeSnapshot) bool {
+	return !isUncut(s) && (readyToUse(s) || e.claim == nil || e.claim.DeletionTimestamp == nil)
 }
 
 // unallowed returns what a delete violates in a state, at a time.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -67,6 +68,7 @@ func (st *State) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wron
 			}
 		}
 	}
+	wrong = append(wrong, st.stuckErrors(s, now)...)
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(v1alpha1.InputCount{}, "Skipped")); diff != "" {
 		fail("status is wrong (-want +got):\n%s", diff)
 	}
@@ -153,15 +155,43 @@ func (st *State) fleetErrors(f *v1alpha1.ClusterSnapshotSchedule) []string {
 	return nil
 }
 
-// protectionLag is for how long condition Protected may show what time alone has changed.
-const protectionLag = time.Minute
+// StuckDeletes returns how many snapshots of a schedule that were cut are being deleted for so long that the storage does not finish it.
+func (st *State) StuckDeletes(s *v1alpha1.SnapshotSchedule, now time.Time) (stuck int) {
+	for _, e := range st.allSeries(s, now) {
+		for _, v := range e.snapshots {
+			if !isUncut(v) && IsStuck(v, e.Spec, now) {
+				stuck++
+			}
+		}
+	}
+	return stuck
+}
+
+// IsStuck returns whether an object is being deleted for longer than the smaller of readyDeadline, at least a minute, and an hour.
+func IsStuck(o client.Object, spec *Spec, now time.Time) bool {
+	at := o.GetDeletionTimestamp()
+	return at != nil && now.Sub(at.Time) >= min(max(spec.readyDeadline, time.Minute), time.Hour)
+}
+
+// stuckErrors returns whether the problem of deletes that do not end is absent or wrong.
+func (st *State) stuckErrors(s *v1alpha1.SnapshotSchedule, now time.Time) []string {
+	shown := slices.ContainsFunc(s.Status.Problems, func(p v1alpha1.Problem) bool { return p.Reason == v1alpha1.ReasonDeletionStuck })
+	is, was := st.StuckDeletes(s, now), st.StuckDeletes(s, now.Add(-statusLag))
+	if s.Status.MoreProblems > 0 || shown == (is > 0) || shown == (was > 0) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %d deletes do not end, and status has problems %+v", s.Name, is, s.Status.Problems)}
+}
+
+// statusLag is for how long status may show what time alone has changed.
+const statusLag = time.Minute
 
 // protectedErrors returns how condition Protected of a schedule with a valid spec contradicts the snapshots.
 func (st *State) protectedErrors(s *v1alpha1.SnapshotSchedule, now time.Time) []string {
 	if _, err := ReadSpec(&s.Spec); err != nil || s.DeletionTimestamp != nil {
 		return nil
 	}
-	want := []string{st.protectedReason(s, now), st.protectedReason(s, now.Add(-protectionLag))}
+	want := []string{st.protectedReason(s, now), st.protectedReason(s, now.Add(-statusLag))}
 	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionProtected)
 	if c != nil && slices.Contains(want, c.Reason) {
 		return nil

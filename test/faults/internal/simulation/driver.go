@@ -36,6 +36,8 @@ const (
 	down
 	// failing: snapshots are in error once they are cut.
 	failing
+	// keeping: refuses to delete, as where snapshots have clones.
+	keeping
 	// slow: uploads take hours or days.
 	slow
 	// losing: ready snapshots become unready after hours or days.
@@ -204,13 +206,28 @@ func (d *driver) recover() {
 	}
 }
 
-// remove removes the finalizers of a snapshot that is being deleted, unless a PVC is being restored from it or its driver is down.
+// remove removes the finalizers of a snapshot that is being deleted, unless its driver does not delete it.
 func (d *driver) remove(s *snapshotv1.VolumeSnapshot) {
-	if d.restoring(s.Name) || d.modes[ptr.Deref(s.Spec.Source.PersistentVolumeClaimName, "")] == down {
+	if d.keeps(s) {
 		d.retry(s, d.remove)
 		return
 	}
 	d.edit(kube.Snapshots, s.Name, func(o client.Object) { o.SetFinalizers(nil) })
+}
+
+// keeps returns whether a snapshot is not deleted now: a PVC is being restored from it, or its driver is down or refuses.
+func (d *driver) keeps(s *snapshotv1.VolumeSnapshot) bool {
+	m := d.modes[ptr.Deref(s.Spec.Source.PersistentVolumeClaimName, "")]
+	return d.restoring(s.Name) || m == down || m == keeping && isCut(s)
+}
+
+// isCut returns whether a snapshot holds data.
+func isCut(s *snapshotv1.VolumeSnapshot) bool {
+	return isReadyToUse(s) || s.Status != nil && s.Status.CreationTime != nil || s.Spec.Source.VolumeSnapshotContentName != nil
+}
+
+func isReadyToUse(s *snapshotv1.VolumeSnapshot) bool {
+	return s.Status != nil && ptr.Deref(s.Status.ReadyToUse, false)
 }
 
 // restoring returns whether a PVC is being restored from a snapshot.
@@ -218,16 +235,18 @@ func (w *world) restoring(snapshot string) bool {
 	return slices.ContainsFunc(w.server.List(kube.Claims), func(c client.Object) bool { return isRestoring(c, snapshot) })
 }
 
-// finishClaimDeletion removes the finalizers of a PVC that is being deleted, unless a snapshot of it has yet to be cut.
+// finishClaimDeletion removes the finalizers of a PVC that is being deleted, unless a snapshot of it is not ready, cut or not.
 func (d *driver) finishClaimDeletion(c *corev1.PersistentVolumeClaim) {
-	if slices.ContainsFunc(d.snapshots(), func(s *snapshotv1.VolumeSnapshot) bool {
-		return ptr.Deref(s.Spec.Source.PersistentVolumeClaimName, "") == c.Name && slices.Contains(s.Finalizers, finalizerSource) &&
-			(s.Status == nil || s.Status.CreationTime == nil && s.Status.ReadyToUse == nil)
-	}) {
+	if slices.ContainsFunc(d.snapshots(), func(s *snapshotv1.VolumeSnapshot) bool { return keepsClaim(s, c) }) {
 		later(d, time.Minute, 5*time.Minute, c, d.finishClaimDeletion)
 		return
 	}
 	d.edit(kube.Claims, c.Name, func(o client.Object) { o.SetFinalizers(nil) })
+}
+
+// keepsClaim returns whether a snapshot keeps its PVC from being deleted.
+func keepsClaim(s *snapshotv1.VolumeSnapshot, c *corev1.PersistentVolumeClaim) bool {
+	return ptr.Deref(s.Spec.Source.PersistentVolumeClaimName, "") == c.Name && len(s.Finalizers) > 0 && !isReadyToUse(s)
 }
 
 func (d *driver) report(s *snapshotv1.VolumeSnapshot, change func(*snapshotv1.VolumeSnapshotStatus)) {

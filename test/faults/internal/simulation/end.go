@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -109,6 +108,8 @@ func (w *world) judgeSchedule(s *v1alpha1.SnapshotSchedule, fail func(format str
 	switch {
 	case invalid != nil:
 		reason = v1alpha1.ReasonInvalidSpec
+	case w.state().StuckDeletes(s, time.Now()) > 0: // a PVC is restored from it, or the user's own driver keeps it
+		reason = v1alpha1.ReasonRetentionFailing
 	case s.Spec.Suspend:
 		reason = v1alpha1.ReasonSuspended
 	case s.Status.Inputs == nil || s.Status.Inputs.PersistentVolumeClaims.Total == 0:
@@ -147,12 +148,13 @@ func (w *world) waitsForRestore(s *v1alpha1.SnapshotSchedule) bool {
 		})
 }
 
-// waitsForOthers returns whether a PVC that is being deleted is the source of a snapshot that is foreign or held.
+// waitsForOthers returns whether a PVC that is being deleted waits for a snapshot that no operator can help: a foreign one, also if it
+// claims to be a member of a group snapshot, or one that holds data and is held.
 func (w *world) waitsForOthers(c *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(w.snapshots(), func(v *snapshotv1.VolumeSnapshot) bool {
 		ours := v.Labels[v1alpha1.LabelMapKey] == string(c.UID) &&
 			slices.ContainsFunc(w.schedules(), func(s *v1alpha1.SnapshotSchedule) bool { return judge.Owned(v, s) })
 		_, held := v.Annotations[v1alpha1.AnnotationHold]
-		return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") == c.Name && (!ours || held || w.restoring(v.Name))
+		return keepsClaim(v, c) && groupOf(v) == "" && (!ours || held && isCut(v) || w.restoring(v.Name))
 	})
 }

@@ -238,7 +238,7 @@ func (w *world) judgeGroups() (found []string) {
 		}
 	}
 	for _, c := range w.claims() {
-		if c.DeletionTimestamp != nil {
+		if c.DeletionTimestamp != nil && !w.waitsForOthers(c) {
 			fail("PVC %s is still being deleted", c.Name)
 		}
 	}
@@ -255,17 +255,21 @@ func (w *world) judgeGroups() (found []string) {
 // groupStatusErrors returns where the status of schedules contradicts the group snapshots.
 func (w *world) groupStatusErrors() (found []string) {
 	for _, s := range w.schedules() {
-		_, invalid := judge.ReadSpec(&s.Spec)
+		spec, invalid := judge.ReadSpec(&s.Spec)
 		if s.DeletionTimestamp != nil || invalid != nil {
 			continue
 		}
 		var want, got v1alpha1.OutputCount
 		var selected, gotSelected int32
+		stuck := false
 		for _, g := range w.groups() {
 			by := metav1.GetControllerOf(g)
 			if by != nil && by.UID == s.UID || by == nil && judge.OwnsByLabels(s) && g.Labels[v1alpha1.LabelSchedule] == s.Name {
 				want.Total++
-				if g.Status != nil && ptr.Deref(g.Status.ReadyToUse, false) {
+				if g.DeletionTimestamp != nil {
+					want.Terminating++
+					stuck = stuck || g.Status != nil && g.Status.CreationTime != nil && judge.IsStuck(g, spec, time.Now())
+				} else if g.Status != nil && ptr.Deref(g.Status.ReadyToUse, false) {
 					want.Ready++
 				}
 			}
@@ -280,7 +284,9 @@ func (w *world) groupStatusErrors() (found []string) {
 			gotSelected = s.Status.Inputs.PersistentVolumeClaims.Total
 		}
 		reason := v1alpha1.ReasonScheduled
-		if s.Spec.Suspend {
+		if stuck { // a PVC is restored from it
+			reason = v1alpha1.ReasonRetentionFailing
+		} else if s.Spec.Suspend {
 			reason = v1alpha1.ReasonSuspended
 		} else if selected == 0 {
 			reason = v1alpha1.ReasonNoMatchingClaims

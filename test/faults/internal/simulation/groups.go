@@ -110,9 +110,7 @@ func (d *driver) finishGroup(g *groupv1.VolumeGroupSnapshot) {
 // removeGroup removes a group snapshot that is being deleted, with its members.
 func (d *driver) removeGroup(g *groupv1.VolumeGroupSnapshot) {
 	all := d.members(g)
-	if slices.ContainsFunc(all, func(v *snapshotv1.VolumeSnapshot) bool {
-		return d.restoring(v.Name) || d.modes[ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")] == down
-	}) {
+	if slices.ContainsFunc(all, d.keeps) {
 		later(d, 20*time.Minute, 40*time.Minute, g, d.removeGroup)
 		return
 	}

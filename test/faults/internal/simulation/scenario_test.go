@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ func runScenario(t *testing.T, from time.Time, spec v1alpha1.SnapshotScheduleSpe
 			s.start()
 		})
 		run(s)
-		for _, f := range s.judge.Found() {
+		for _, f := range slices.Concat(s.judge.Found(), s.wrong) {
 			t.Error(f)
 		}
 	})

@@ -29,7 +29,7 @@
 //	end.go                what must be at the end
 //
 // Tests: simulation_test.go has the state machine; scenario_test.go runs fixed scenarios, of clocks that are wrong and of caches that are
-// late.
+// late; storage_test.go those of storage that does not do what it accepted.
 package simulation
 
 import (
