@@ -32,12 +32,26 @@ func (u *users) stopFaults() {
 	u.faults = faults{}
 	u.setClocks(0, 0)
 	u.driver.recover()
+	if u.takesGroups {
+		u.freeClaims()
+	}
 	for _, o := range u.operators[min(1, len(u.operators)):] {
 		o.kill()
 	}
 	u.restart()
 	for _, o := range u.operators {
 		o.frozen = [kube.Kinds]time.Time{}
+	}
+}
+
+// freeClaims deletes what claims to be a member of a group snapshot and keeps a PVC from being deleted: the operator may not, and the group of
+// that PVC is stopped meanwhile.
+func (u *users) freeClaims() {
+	for _, v := range u.snapshots() {
+		keeps := func(c *corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil && keepsClaim(v, c) }
+		if groupOf(v) == "" && slices.ContainsFunc(u.claims(), keeps) {
+			u.delete(kube.Snapshots, v.Name)
+		}
 	}
 }
 
@@ -148,13 +162,13 @@ func (w *world) waitsForRestore(s *v1alpha1.SnapshotSchedule) bool {
 		})
 }
 
-// waitsForOthers returns whether a PVC that is being deleted waits for a snapshot that no operator can help: a foreign one, also if it
-// claims to be a member of a group snapshot, or one that holds data and is held.
+// waitsForOthers returns whether a PVC that is being deleted waits for a snapshot that no operator can help: a foreign one, or
+// one that holds data and is held.
 func (w *world) waitsForOthers(c *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(w.snapshots(), func(v *snapshotv1.VolumeSnapshot) bool {
 		ours := v.Labels[v1alpha1.LabelMapKey] == string(c.UID) &&
 			slices.ContainsFunc(w.schedules(), func(s *v1alpha1.SnapshotSchedule) bool { return judge.Owned(v, s) })
 		_, held := v.Annotations[v1alpha1.AnnotationHold]
-		return keepsClaim(v, c) && groupOf(v) == "" && (!ours || held && isCut(v) || w.restoring(v.Name))
+		return keepsClaim(v, c) && (!ours || held && isCut(v) || w.restoring(v.Name))
 	})
 }

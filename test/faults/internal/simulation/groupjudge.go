@@ -238,7 +238,7 @@ func (w *world) judgeGroups() (found []string) {
 		}
 	}
 	for _, c := range w.claims() {
-		if c.DeletionTimestamp != nil && !w.waitsForOthers(c) {
+		if c.DeletionTimestamp != nil {
 			fail("PVC %s is still being deleted", c.Name)
 		}
 	}

@@ -78,30 +78,23 @@ func TestDeletesThatTheStorageRefuses(t *testing.T) {
 // Contract: GRP-3.
 func TestWhoClaimsToBeAMemberKeepsItsPVC(t *testing.T) {
 	runScenario(t, start, hourly(true), func(s scenario) {
+		u := users{world: s.world, r: s.rand, claimNames: []string{"data"}}
 		s.pass(0, s.selectClaim)
 		s.pass(2*time.Hour, func() {
 			s.driver.modes["data"] = down
-			u := users{world: s.world, r: s.rand, claimNames: []string{"data"}}
 			u.claimMembership(s.groups()[0])
 		})
 		s.pass(time.Minute, func() { s.delete(kube.Claims, "data") })
-		s.pass(time.Hour, func() { s.driver.recover() })
+		s.pass(time.Hour, s.driver.recover)
 		s.pass(day, func() {
 			if c := s.claim("data"); c == nil || c.DeletionTimestamp == nil {
 				t.Errorf("PVC is %+v, want one that is being deleted", c)
 			}
+			u.freeClaims()
+		})
+		s.pass(day, func() {
 			for _, found := range s.judgeGroups() {
 				t.Error(found)
-			}
-			for _, v := range s.snapshots() {
-				if keepsClaim(v, s.claim("data")) {
-					s.delete(kube.Snapshots, v.Name)
-				}
-			}
-		})
-		s.pass(time.Hour, func() {
-			if c := s.claim("data"); c != nil {
-				t.Errorf("PVC is %+v, want none", c)
 			}
 		})
 	})
