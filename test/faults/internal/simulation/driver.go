@@ -244,9 +244,9 @@ func (d *driver) finishClaimDeletion(c *corev1.PersistentVolumeClaim) {
 	d.edit(kube.Claims, c.Name, func(o client.Object) { o.SetFinalizers(nil) })
 }
 
-// keepsClaim returns whether a snapshot keeps its PVC from being deleted.
+// keepsClaim returns whether a snapshot keeps its PVC from being deleted. A member of a group snapshot does not: nobody protects its source.
 func keepsClaim(s *snapshotv1.VolumeSnapshot, c *corev1.PersistentVolumeClaim) bool {
-	return ptr.Deref(s.Spec.Source.PersistentVolumeClaimName, "") == c.Name && len(s.Finalizers) > 0 && !isReadyToUse(s)
+	return ptr.Deref(s.Spec.Source.PersistentVolumeClaimName, "") == c.Name && slices.Contains(s.Finalizers, finalizerSource) && !isReadyToUse(s)
 }
 
 func (d *driver) report(s *snapshotv1.VolumeSnapshot, change func(*snapshotv1.VolumeSnapshotStatus)) {

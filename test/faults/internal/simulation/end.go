@@ -51,6 +51,7 @@ func (u *users) freeClaims() {
 		keeps := func(c *corev1.PersistentVolumeClaim) bool { return c.DeletionTimestamp != nil && keepsClaim(v, c) }
 		if groupOf(v) == "" && slices.ContainsFunc(u.claims(), keeps) {
 			u.delete(kube.Snapshots, v.Name)
+			u.edit(kube.Snapshots, v.Name, func(o client.Object) { o.SetFinalizers(nil) }) // also if a PVC is restored from it
 		}
 	}
 }
