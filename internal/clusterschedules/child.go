@@ -9,9 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 type schedule = v1alpha1.SnapshotSchedule
@@ -86,9 +89,49 @@ func meets(want, have *schedule) bool {
 
 // isChild returns whether an object has the name and the namespace that a parent's
 // child for a map key has. A copy under another name has the same labels and owner,
-// and is not the child.
+// and is not the child. One that the parent owned before needs no labels.
 func isChild(parent client.Object, o client.Object) bool {
-	return o.GetName() == parent.GetName() && o.GetNamespace() != "" && o.GetLabels()[v1alpha1.LabelMapKey] == o.GetNamespace()
+	if o.GetName() != parent.GetName() || o.GetNamespace() == "" {
+		return false
+	}
+	return o.GetLabels()[v1alpha1.LabelMapKey] == o.GetNamespace() || recorded(o).UID == parent.GetUID() && parent.GetUID() != ""
+}
+
+// Owner returns the UID of the ClusterSnapshotSchedule that owns a schedule, or owned it, as its status
+// says, which tenants cannot write; empty if none does.
+func Owner(s *v1alpha1.SnapshotSchedule) types.UID {
+	if s.Status.Retention == nil {
+		return ""
+	}
+	return types.UID(s.Status.Retention.ClusterSchedule)
+}
+
+// Owns returns whether a ClusterSnapshotSchedule owns the schedule of its name, or owned it, whatever labels and
+// owners that has now.
+func Owns(f *v1alpha1.ClusterSnapshotSchedule, s *v1alpha1.SnapshotSchedule) bool {
+	return f.UID != "" && f.Name == s.Name && (Owner(s) == f.UID || controls(f, s))
+}
+
+// controls returns whether a ClusterSnapshotSchedule controls a schedule.
+func controls(f *v1alpha1.ClusterSnapshotSchedule, s *v1alpha1.SnapshotSchedule) bool {
+	ref := metav1.GetControllerOfNoCopy(s)
+	return ref != nil && ref.UID == f.UID && IsFleet(ref)
+}
+
+// IsFleet returns whether an owner reference is to a ClusterSnapshotSchedule, of any version of the API.
+func IsFleet(ref *metav1.OwnerReference) bool {
+	group, err := schema.ParseGroupVersion(ref.APIVersion)
+	return ref.Kind == "ClusterSnapshotSchedule" && err == nil && group.Group == v1alpha1.GroupName
+}
+
+// recorded is the engine's Recorded. Nothing else than the schedule of a ClusterSnapshotSchedule's name, in the
+// namespace of its map key, gets a record of it. Metadata have none.
+func recorded(o client.Object) mapcontroller.Record {
+	s, ok := o.(*schedule)
+	if !ok {
+		return mapcontroller.Record{}
+	}
+	return mapcontroller.Record{UID: Owner(s), Name: s.Name, MapKey: s.Namespace}
 }
 
 // observed returns whether a child's status describes its present spec.

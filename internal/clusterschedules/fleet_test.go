@@ -72,6 +72,18 @@ func child(changes ...func(*schedule)) *schedule {
 	return change(s, changes)
 }
 
+// recordedFor has the record of an owner.
+func recordedFor(uid string) func(*schedule) {
+	return func(s *schedule) { s.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: uid} }
+}
+
+// stripped has neither owners nor the labels of its parent.
+func stripped(s *schedule) {
+	s.OwnerReferences = nil
+	delete(s.Labels, v1alpha1.LabelMapKey)
+	delete(s.Labels, v1alpha1.LabelClusterSchedule)
+}
+
 func suspended(s *schedule) { s.Spec.Suspend = true }
 
 func ready(status metav1.ConditionStatus, reason string) func(*schedule) {
@@ -180,6 +192,10 @@ func TestMap(t *testing.T) {
 		"its child": {outputs: []client.Object{child()}, want: keyStatus{Exists: true, Updated: true, Ready: true}},
 		"an orphan, which it adopts": {
 			outputs: []client.Object{child(func(s *schedule) { s.OwnerReferences = nil })}, want: keyStatus{Exists: true, Uncounted: true}},
+		"one whose owner and labels were taken off": {
+			outputs: []client.Object{child(recordedFor("gold-uid"), stripped)}, want: keyStatus{Exists: true, Updated: true, Ready: true}},
+		"so, recorded for one of before": {
+			outputs: []client.Object{child(recordedFor("old-uid"), stripped)}},
 		"a child edited": {outputs: []client.Object{child(suspended)}, want: keyStatus{Exists: true, Ready: true}},
 		"a child with a label of the template removed": {
 			outputs: []client.Object{child(func(s *schedule) { delete(s.Labels, "tier") })}, want: keyStatus{Exists: true, Ready: true}},
@@ -341,6 +357,7 @@ func TestTombstone(t *testing.T) {
 		"not before it has observed that":  {namespaces: unselected(), child: child(suspended, func(s *schedule) { s.Status.ObservedGeneration = 4 }), want: "ensure"},
 		"not while nothing is known":       {namespaces: unselected(), child: child(suspended, func(s *schedule) { s.Status.Inputs = nil }), want: "ensure"},
 		"not while its spec is another":    {namespaces: unselected(), child: child(suspended, func(s *schedule) { s.Spec.Retention.MaxCount = ptr.To[int32](1) }), want: "ensure"},
+		"of an owned one without labels":   {namespaces: unselected(), child: child(suspended, recordedFor("gold-uid"), stripped), want: deletes},
 		"not a copy":                       {namespaces: unselected(), child: child(suspended, func(s *schedule) { s.Name = "copy" })},
 		"the namespace is being deleted":   {namespaces: unselected(terminating), child: child()},
 		"the namespace is gone":            {child: child()},
@@ -359,6 +376,38 @@ func TestTombstone(t *testing.T) {
 				t.Errorf("status %+v", d.Status)
 			}
 		})
+	}
+}
+
+// Contract: FLEET-13.
+func TestOwns(t *testing.T) {
+	refersAs := func(change func(*metav1.OwnerReference)) func(*schedule) {
+		return func(s *schedule) { change(&s.OwnerReferences[0]) }
+	}
+	for name, test := range map[string]struct {
+		child *schedule
+		want  bool
+	}{
+		"a child":                               {child(), true},
+		"a child of another version of the API": {child(refersAs(func(r *metav1.OwnerReference) { r.APIVersion = v1alpha1.GroupName + "/v9" })), true},
+		"its labels only":                       {child(func(s *schedule) { s.OwnerReferences = nil }), false},
+		"its name only":                         {child(stripped), false},
+		"recorded":                              {child(recordedFor("gold-uid"), stripped), true},
+		"recorded, something else controls it":  {child(recordedFor("gold-uid"), refersAs(func(r *metav1.OwnerReference) { r.UID, r.Kind = "x", "Tenant" })), true},
+		"recorded for one of before":            {child(recordedFor("old-uid"), stripped), false},
+		"recorded for none":                     {child(recordedFor(""), stripped), false},
+		"referred to, not controlled":           {child(refersAs(func(r *metav1.OwnerReference) { r.Controller = nil })), false},
+		"controlled by another kind":            {child(refersAs(func(r *metav1.OwnerReference) { r.APIVersion = "example.com/v1" })), false},
+		"of another name":                       {child(func(s *schedule) { s.Name = "copy" }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Owns(gold(), test.child); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+	if Owns(gold(func(f *fleetObject) { f.UID = "" }), child(recordedFor(""), stripped)) {
+		t.Error("one that is only previewed owns what records none")
 	}
 }
 

@@ -80,7 +80,7 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 	if child == nil {
 		return k
 	}
-	if !metav1.IsControlledBy(child, p.fleet) {
+	if !Owns(p.fleet, child) {
 		// It is about to be adopted. Its status may be what it was before its snapshots were its own.
 		k.Exists, k.Uncounted = true, true
 		return k
@@ -101,7 +101,7 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 
 // knows returns whether the conditions of a child are its own, and current.
 func (p *program) knows(child *schedule) bool {
-	return metav1.IsControlledBy(child, p.fleet) && child.DeletionTimestamp == nil && !p.unwritten.Has(client.ObjectKeyFromObject(child))
+	return Owns(p.fleet, child) && child.DeletionTimestamp == nil && !p.unwritten.Has(client.ObjectKeyFromObject(child))
 }
 
 // addReady adds what the condition Ready of a child says.

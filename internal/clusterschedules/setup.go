@@ -67,8 +67,9 @@ func MapController(
 			Deletable:  noneLeft(owns),
 			Conditions: conditions(unwritten),
 		}},
-		MapKey:  func(namespace metav1.Object) string { return namespace.GetName() },
-		Compile: compiler(validate, unwritten),
+		Recorded: recorded,
+		MapKey:   func(namespace metav1.Object) string { return namespace.GetName() },
+		Compile:  compiler(validate, unwritten),
 		ParentChanged: func(before, after client.Object) bool {
 			b, a := before.GetAnnotations(), after.GetAnnotations()
 			return b[v1alpha1.AnnotationConfirmGeneration] != a[v1alpha1.AnnotationConfirmGeneration] ||

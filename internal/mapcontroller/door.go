@@ -15,6 +15,7 @@ type (
 	Request        = plan.Request
 	Tags           = plan.Tags
 	Ownership      = plan.Ownership
+	Record         = plan.Record
 	Input          = plan.Input
 	Output         = plan.Output
 	Children       = plan.Children

@@ -82,6 +82,10 @@ type MapController struct {
 	// counted, adopted or deleted, and a controllerRef to a parent is removed from it. Of
 	// some objects only the metadata is known. Nil: none is.
 	Foreign func(output client.Object) bool
+	// Recorded returns what the status of an output says of the parent that owns it, or owned it: the
+	// controllerRef and the tags that were taken off such an output are put back. The cache must hold outputs
+	// without tags. Nil: no status says anything.
+	Recorded func(output client.Object) Record
 	// Lingers returns whether outputs that have to settle (Output.Settles) are made for a
 	// parent that does not own by labels. Nil: for none.
 	Lingers func(parent client.Object) bool
@@ -176,11 +180,11 @@ type Options struct {
 
 // Ownership decides which outputs are a parent's.
 func (c *MapController) Ownership() Ownership {
-	return Ownership{Tags: c.Tags, OwnsByLabels: c.OwnsByLabels, Foreign: c.Foreign}
+	return Ownership{Tags: c.Tags, OwnsByLabels: c.OwnsByLabels, Foreign: c.Foreign, Recorded: c.Recorded}
 }
 
 // ByObject restricts a manager's cache, by cache.Options.ByObject, to the outputs that carry a map key. Kinds that are
-// inputs, too, are not restricted. If several controllers of a manager have one output kind with different Tags,
+// inputs, too, are not restricted, and none is with Recorded. If several controllers of a manager have one output kind with different Tags,
 // leave that kind out: a cache takes one label per kind.
 func (c MapController) ByObject() map[client.Object]cache.ByObject {
 	byObject := map[client.Object]cache.ByObject{}
@@ -193,7 +197,7 @@ func (c MapController) ByObject() map[client.Object]cache.ByObject {
 			return reflect.TypeOf(in.Object) == reflect.TypeOf(out.Object) &&
 				in.Object.GetObjectKind().GroupVersionKind() == out.Object.GetObjectKind().GroupVersionKind()
 		})
-		if !isInput {
+		if !isInput && c.Recorded == nil {
 			byObject[out.Object] = cache.ByObject{Label: labels.NewSelector().Add(*exists)}
 		}
 	}

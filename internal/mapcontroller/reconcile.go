@@ -143,8 +143,12 @@ func (c *Controller) observe(
 }
 
 // untagged calls do with the metadata of the outputs in a namespace, or in all of
-// them, that carry no map key.
+// them, that carry no map key. Where a status may say what the labels do not, metadata show nothing, and the
+// cache holds them all.
 func (c *Controller) untagged(ctx context.Context, namespace string, do func(client.Object)) error {
+	if c.spec.Recorded != nil {
+		return nil
+	}
 	selector, err := labels.Parse("!" + c.spec.Tags.MapKey)
 	for _, out := range c.spec.Outputs {
 		if out.Optional && c.optional.Lacks(c.kinds.Of(out.Object)) {

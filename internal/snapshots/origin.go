@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -58,7 +57,7 @@ func originOf(s *v1alpha1.SnapshotSchedule, related []client.Object) origin {
 	}
 	o.selected = namespace != nil && clusterschedules.Selects(o.fleet, namespace)
 	o.recorded = o.fleet.UID != "" && recordedOwner(s) == string(o.fleet.UID) // one that is only previewed has no UID
-	o.owned = o.recorded || controlledByFleet(s) && metav1.IsControlledBy(s, o.fleet)
+	o.owned = clusterschedules.Owns(o.fleet, s)
 	o.child = o.child || o.selected || o.owned
 	if !o.child {
 		return o
@@ -149,19 +148,12 @@ func originObjects(stores *informer.Stores, s client.Object) []client.Object {
 // recordedOwner returns the UID of the ClusterSnapshotSchedule that owns a schedule, or owned it, as its status
 // says: tenants cannot write it.
 func recordedOwner(s *v1alpha1.SnapshotSchedule) string {
-	if s.Status.Retention == nil {
-		return ""
-	}
-	return s.Status.Retention.ClusterSchedule
+	return string(clusterschedules.Owner(s))
 }
 
 func controlledByFleet(s client.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(s)
-	if ref == nil || ref.Kind != "ClusterSnapshotSchedule" {
-		return false
-	}
-	group, err := schema.ParseGroupVersion(ref.APIVersion)
-	return err == nil && group.Group == v1alpha1.GroupName
+	return ref != nil && clusterschedules.IsFleet(ref)
 }
 
 // confirms returns whether the schedule's spec is confirmed. That of a child is if its

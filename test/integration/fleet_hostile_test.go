@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -128,12 +129,87 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		Expect(child.Labels).To(HaveKeyWithValue("team", "shop"))
 	})
 
+	// mine is the patch that takes off both labels.
+	mine := fmt.Sprintf(`{"metadata":{"labels":{%q:null,%q:null}}}`, v1alpha1.LabelMapKey, v1alpha1.LabelClusterSchedule)
+	whole := func() bool {
+		GinkgoHelper()
+		labels := get(child).Labels
+		return metav1.IsControlledBy(child, f.clusterSchedule) && labels[v1alpha1.LabelMapKey] == env.namespace && labels[v1alpha1.LabelClusterSchedule] == f.Name
+	}
+
+	// Contract: FLEET-2, FLEET-13.
+	DescribeTable("has what they take off put back, again and again",
+		func(patches ...string) {
+			protected(1)
+			recorded()
+			uid := child.UID
+			for range 3 {
+				for _, patch := range patches {
+					mergePatch(child, patch)
+				}
+				Eventually(whole).Should(BeTrue())
+			}
+			Expect(child.UID).To(Equal(uid))
+			Expect(f.problems()).To(BeEmpty())
+			keepsAll()
+		},
+		Entry("the owner", `{"metadata":{"ownerReferences":null}}`),
+		Entry("both labels", mine),
+		Entry("all labels", `{"metadata":{"labels":null}}`),
+		Entry("owner and labels", `{"metadata":{"ownerReferences":null,"labels":null}}`),
+		Entry("the owner, after the labels", mine, `{"metadata":{"ownerReferences":null}}`),
+		Entry("the labels, for others", fmt.Sprintf(`{"metadata":{"labels":{%q:"other",%q:"other"}}}`, v1alpha1.LabelMapKey, v1alpha1.LabelClusterSchedule)),
+		Entry("owner, labels and spec", `{"metadata":{"ownerReferences":null,"labels":null},"spec":{"snapshotTTL":"1s"}}`),
+	)
+
+	// Contract: FLEET-2, FLEET-13.
+	It("does not keep owner and labels off by changing something else before every write", func() {
+		var changes atomic.Int64
+		protected(1)
+		recorded()
+		patches := to(http.MethodPatch, "/snapshotschedules/"+f.Name+"$")
+		o.network.fail(http.StatusConflict, func(r request) bool {
+			if patches(r) && strings.Contains(r.body, `"resourceVersion"`) {
+				patch := fmt.Sprintf(`{"metadata":{"annotations":{"again":"%d"}}}`, changes.Add(1))
+				_ = api.Patch(ctx, f.child(env), client.RawPatch(types.MergePatchType, []byte(patch)))
+			}
+			return false // the API server notices
+		})
+		mergePatch(child, `{"metadata":{"ownerReferences":null,"labels":null}}`)
+		Eventually(whole).Should(BeTrue())
+		Expect(changes.Load()).To(BeNumerically(">", 1))
+	})
+
+	// Contract: FLEET-13.
+	It("is shown as a collision where they give it to something else, which stays its owner, and takes by the template's spec all the same", func() {
+		protected(1)
+		recorded()
+		tenant := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "theirs"}}
+		Expect(api.Create(ctx, tenant)).To(Succeed())
+		mergePatch(child, fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"theirs","uid":%q,"controller":true}]},`+
+			`"spec":{"snapshotTTL":"1s","retention":{"minReady":0},%s}}`, tenant.UID, often))
+		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonNameCollision))
+		recorded()
+		keepsAll()
+		Expect(metav1.IsControlledBy(get(child), tenant)).To(BeTrue())
+		Eventually(func() []v1alpha1.Problem { return get(child).Status.Problems }).Should(ContainElement(
+			HaveField("Reason", v1alpha1.ReasonSpecDiffers)))
+		By("until it is nothing else's any more")
+		mergePatch(child, `{"metadata":{"ownerReferences":null}}`)
+		Eventually(whole).Should(BeTrue())
+		Eventually(putBack).Should(BeTrue())
+		Eventually(f.problems).Should(BeEmpty())
+		keepsAll()
+	})
+
 	// Contract: FLEET-10.
-	It("deletes nothing with an edit that takes off owner and labels, so that it is not put back", func() {
+	It("deletes nothing with an edit that takes off owner and labels and cannot be put back", func() {
 		protected(3)
+		recorded()
+		o.network.fail(http.StatusUnprocessableEntity, to(http.MethodPatch, "/snapshotschedules/"+f.Name+"$"))
 		mergePatch(child, fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"},"ownerReferences":null,"labels":null},`+
 			`"spec":{"snapshotTTL":"1s","retention":{"minReady":0},%s}}`, confirm, child.Generation+1, often))
-		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonNameCollision))
+		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonAdoptionRefused))
 		recorded()
 		keepsAll()
 		passes(time.Hour)

@@ -81,7 +81,7 @@ func (r *run) alreadyExists(ctx context.Context, want client.Object) error {
 		return err
 	}
 	kinds := r.executor.Kinds
-	key, kind, is := have.GetLabels()[kinds.Ownership.Tags.MapKey], kinds.Output(want), kinds.Ownership.Relation(r.work.Parent, have)
+	key, kind, is := kinds.Ownership.MapKey(have), kinds.Output(want), kinds.Ownership.Relation(r.work.Parent, have)
 	switch {
 	case is.Release && !is.Owned, // it is about to be released
 		is.Owned && key == r.work.Request.MapKey && have.GetDeletionTimestamp() != nil: // its name is free once it is gone

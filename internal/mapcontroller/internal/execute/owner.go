@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -52,9 +53,49 @@ func (r *run) adopt(ctx context.Context, o client.Object) *adoption {
 	if a.err = r.executor.Guard.MayAdopt(ctx, r.work.Request.Parent, r.work.Parent.GetUID()); a.err == nil {
 		a.owned = r.withOwner(o)
 		a.err = r.executor.patch(ctx, o, a.owned)
+		if apierrors.IsConflict(a.err) && r.executor.Kinds.Output(o).Update != nil {
+			a.err = r.adoptChanged(ctx, a, a.err)
+		}
 		a.made = !refused(a.err)
 	}
 	return a
+}
+
+// adoptChanged adopts an orphan that has changed since it was observed, and is an orphan of the key still. The
+// adoption is held to what makes it one instead of the version: otherwise whoever changes some annotation again
+// and again keeps it from being adopted.
+func (r *run) adoptChanged(ctx context.Context, a *adoption, conflict error) error {
+	live := plan.EmptyLike(a.orphan)
+	if err := r.executor.Guard.Live.Get(ctx, client.ObjectKeyFromObject(a.orphan), live); err != nil {
+		return err
+	}
+	if !r.sameOrphan(a.orphan, live) {
+		return conflict
+	}
+	tags, owned := r.executor.Kinds.Ownership.Tags, r.withOwner(live)
+	held := heldTo(live, tags.MapKey, tags.Parent)
+	patch, err := patchOf(append(held, operation{"add", "/metadata/ownerReferences", owned.GetOwnerReferences()}))
+	if err != nil {
+		return err
+	}
+	a.owned = owned
+	if err = r.executor.patchWith(ctx, owned, patch); err == nil {
+		return nil
+	}
+	now := plan.EmptyLike(live)
+	if r.executor.Guard.Live.Get(ctx, client.ObjectKeyFromObject(live), now) == nil &&
+		equality.Semantic.DeepEqual(heldTo(now, tags.MapKey, tags.Parent), held) {
+		return err // not what the adoption is held to, but the adoption itself is refused
+	}
+	return conflict
+}
+
+// sameOrphan returns whether an output is still an orphan of the key.
+func (r *run) sameOrphan(orphan, live client.Object) bool {
+	kinds, parent := r.executor.Kinds, r.work.Parent
+	may := kinds.Output(orphan).Adoptable
+	return live.GetUID() == orphan.GetUID() && live.GetDeletionTimestamp() == nil && kinds.Ownership.Relation(parent, live).Orphan &&
+		kinds.Ownership.MapKey(live) == r.work.Request.MapKey && (may == nil || may(parent, live))
 }
 
 // checkAdopted undoes adoptions if the parent may not adopt any more. It does so while the

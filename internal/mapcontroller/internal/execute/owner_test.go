@@ -68,6 +68,50 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// The cache has an older version of an orphan, which people may edit: who does so again and again must not keep it an
+// orphan. What they gave to something else stays so.
+//
+// Contract: FLEET-2, FLEET-13.
+func TestAdoptWhateverElseHasChanged(t *testing.T) {
+	another := metav1.OwnerReference{APIVersion: "v1", Kind: "Service", Name: "s", UID: "s-uid"}
+	controller := another
+	controller.Controller = new(true)
+	for name, test := range map[string]struct {
+		recorded string
+		stored   []func(*corev1.Pod)
+		want     bool
+	}{
+		"an annotation":                  {"", []func(*corev1.Pod){fixture.Orphan}, true},
+		"an owner that is no controller": {"", []func(*corev1.Pod){fixture.Owners(another)}, true},
+		"a controller":                   {"p-uid", []func(*corev1.Pod){fixture.Owners(controller)}, false},
+		"the tags":                       {"", []func(*corev1.Pod){fixture.Orphan, fixture.Unlabeled}, false},
+		"the tags, and it is recorded":   {"p-uid", []func(*corev1.Pod){fixture.Orphan, fixture.Unlabeled}, true},
+		"the map key":                    {"", []func(*corev1.Pod){fixture.Orphan, fixture.Label(fixture.Tags.MapKey, "x")}, false},
+		"the UID":                        {"p-uid", []func(*corev1.Pod){fixture.Orphan, func(o *corev1.Pod) { o.UID = "new" }}, false},
+		"it is being deleted":            {"p-uid", []func(*corev1.Pod){fixture.Orphan, fixture.Deleting[*corev1.Pod]}, false},
+		"what makes it adoptable":        {"p-uid", []func(*corev1.Pod){fixture.Orphan, fixture.Foreign}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := fixture.Outputs()[0]
+			kind.Update = func(client.Object, client.Object) {}
+			kind.Adoptable = func(_, o client.Object) bool { return !fixture.IsForeign(o) }
+			record := fixture.RecordOf(test.recorded)
+			cached := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in", record, fixture.Orphan)}
+			stored := fixture.Output("in", append([]func(*corev1.Pod){record, changed}, test.stored...)...)
+			h := newHarness(t, cached, []client.Object{fixture.Parent(), stored}, kind)
+			h.Kinds.Ownership.Recorded = fixture.Recorded
+			outcome, _, err := h.pass(t)
+			if err != nil || len(outcome.Failed) > 0 {
+				t.Errorf("failed %v, error %v", failures(outcome), err)
+			}
+			pod := h.api.Pod(t, "in")
+			if got := metav1.IsControlledBy(pod, fixture.Parent()); got != test.want || len(pod.OwnerReferences) != len(stored.OwnerReferences)+map[bool]int{true: 1}[got] {
+				t.Errorf("adopted: %v, want %v; owners %v", got, test.want, pod.OwnerReferences)
+			}
+		})
+	}
+}
+
 // If the parent is deleted between the check and the patch, the garbage collector
 // would delete what was adopted: it is given back, and the rest is not adopted.
 func TestAdoptChecksTheParentAgain(t *testing.T) {

@@ -77,7 +77,7 @@ func (r *run) updateAll(ctx context.Context, u plan.Update) error {
 func (r *run) sameSpec(observed, live client.Object) bool {
 	return live.GetUID() == observed.GetUID() && live.GetGeneration() == observed.GetGeneration() && live.GetGeneration() > 0 &&
 		live.GetDeletionTimestamp() == nil && r.executor.Kinds.Ownership.Owns(r.work.Parent, live) &&
-		live.GetLabels()[r.executor.Kinds.Ownership.Tags.MapKey] == r.work.Request.MapKey
+		r.executor.Kinds.Ownership.MapKey(live) == r.work.Request.MapKey
 }
 
 // operation is one of a JSON patch.
@@ -91,23 +91,49 @@ type operation struct {
 // every version with this UID, generation, owner and map key. The API server repeats such
 // a patch where it is overtaken.
 func (r *run) heldToSpec(live, changed client.Object) (client.Patch, error) {
-	label := func(key string) string {
-		return "/metadata/labels/" + strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
-	}
-	operations := []operation{
-		{"test", "/metadata/uid", live.GetUID()},
-		{"test", "/metadata/generation", live.GetGeneration()},
-		{"test", "/metadata/ownerReferences", live.GetOwnerReferences()},
-		{"test", label(r.executor.Kinds.Ownership.Tags.MapKey), live.GetLabels()[r.executor.Kinds.Ownership.Tags.MapKey]},
-	}
+	operations := append(heldTo(live, r.executor.Kinds.Ownership.Tags.MapKey), operation{"test", "/metadata/generation", live.GetGeneration()})
 	if spec := plan.Spec(changed); spec != plan.Spec(live) {
 		operations = append(operations, operation{"replace", "/spec", json.RawMessage(spec)})
 	}
+	if len(live.GetLabels()) == 0 && len(changed.GetLabels()) > 0 { // there is nothing to add to
+		operations = append(operations, operation{"add", labels, changed.GetLabels()})
+	}
 	for key, value := range changed.GetLabels() {
-		if live.GetLabels()[key] != value {
-			operations = append(operations, operation{"add", label(key), value})
+		if have := live.GetLabels(); len(have) > 0 && have[key] != value {
+			operations = append(operations, operation{"add", pathOf(key), value})
 		}
 	}
+	return patchOf(operations)
+}
+
+func patchOf(operations []operation) (client.Patch, error) {
 	text, err := json.Marshal(operations)
 	return client.RawPatch(types.JSONPatchType, text), err
+}
+
+// heldTo returns the tests that an output has a UID, owners and some labels, or lacks them.
+func heldTo(live client.Object, keys ...string) []operation {
+	var owners any
+	if refs := live.GetOwnerReferences(); len(refs) > 0 {
+		owners = refs
+	}
+	operations := []operation{{"test", "/metadata/uid", live.GetUID()}, {"test", "/metadata/ownerReferences", owners}}
+	if len(live.GetLabels()) == 0 {
+		return append(operations, operation{"test", labels, nil})
+	}
+	for _, key := range keys {
+		test := operation{"test", pathOf(key), nil}
+		if value, ok := live.GetLabels()[key]; ok {
+			test.Value = value
+		}
+		operations = append(operations, test)
+	}
+	return operations
+}
+
+const labels = "/metadata/labels"
+
+// pathOf returns the path of a label in a JSON patch.
+func pathOf(label string) string {
+	return labels + "/" + strings.ReplaceAll(strings.ReplaceAll(label, "~", "~0"), "/", "~1")
 }

@@ -6,6 +6,8 @@ package execute
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +55,43 @@ func TestRunUpdatesWhateverElseHasChanged(t *testing.T) {
 				t.Errorf("got node %q, labels %v", pod.Spec.NodeName, pod.Labels)
 			}
 		})
+	}
+}
+
+// A tenant took off the tags, and changes something else again and again.
+//
+// Contract: FLEET-2, FLEET-13.
+func TestRunPutsBackTagsOfWhatAStatusRecords(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Pod){
+		"one of them":  func(o *corev1.Pod) { delete(o.Labels, fixture.Tags.MapKey) },
+		"both":         func(o *corev1.Pod) { o.Labels = map[string]string{"team": "x"} },
+		"all labels":   fixture.Unlabeled,
+		"with another": fixture.Label(fixture.Tags.MapKey, "x"),
+	} {
+		for overtaken, with := range map[bool][]func(*corev1.Pod){false: nil, true: {changed}} {
+			t.Run(fmt.Sprintf("%s, overtaken: %v", name, overtaken), func(t *testing.T) {
+				kind := fixture.Outputs()[0]
+				kind.Update = func(observed, desired client.Object) {
+					all := maps.Clone(observed.GetLabels())
+					if all == nil {
+						all = map[string]string{}
+					}
+					maps.Copy(all, desired.GetLabels())
+					observed.SetLabels(all)
+				}
+				changes := []func(*corev1.Pod){fixture.RecordOf("p-uid"), change, func(o *corev1.Pod) { o.Generation = 2 }}
+				cached := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in", changes...)}
+				h := newHarness(t, cached, []client.Object{fixture.Parent(), fixture.Output("in", append(changes, with...)...)}, kind)
+				h.Kinds.Ownership.Recorded = fixture.Recorded
+				outcome, _, err := h.pass(t)
+				if err != nil || len(outcome.Failed) > 0 {
+					t.Errorf("failed %v, error %v", failures(outcome), err)
+				}
+				if labels := h.api.Pod(t, "in").Labels; labels[fixture.Tags.MapKey] != "in-uid" || labels[fixture.Tags.Parent] != "p" {
+					t.Errorf("labels %v", labels)
+				}
+			})
+		}
 	}
 }
 

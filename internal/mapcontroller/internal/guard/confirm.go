@@ -259,12 +259,12 @@ func (g *Guard) liveRelated(ctx context.Context, related []client.Object, first 
 // liveEvidence returns what the API server holds of the evidence, nil for what is gone, no longer the parent's, or of
 // another key than before.
 func (g *Guard) liveEvidence(ctx context.Context, parent client.Object, evidence []client.Object) ([]client.Object, error) {
-	live, key := make([]client.Object, len(evidence)), g.Kinds.Ownership.Tags.MapKey
+	live, owns := make([]client.Object, len(evidence)), &g.Kinds.Ownership
 	err := g.inParallel(ctx, len(evidence), func(ctx context.Context, i int) error {
 		e := evidence[i]
 		o := plan.EmptyLike(e)
 		err := g.Live.Get(ctx, client.ObjectKeyFromObject(e), o)
-		ours := g.Kinds.Ownership.Owns(parent, o) && o.GetLabels()[key] == e.GetLabels()[key]
+		ours := owns.Owns(parent, o) && owns.MapKey(o) == owns.MapKey(e)
 		if err == nil && o.GetUID() == e.GetUID() && ours {
 			live[i] = o
 		}

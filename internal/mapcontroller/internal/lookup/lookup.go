@@ -6,6 +6,7 @@
 package lookup
 
 import (
+	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,11 +52,13 @@ func New(name string, kinds *plan.Kinds, parent client.Object, clusterScoped boo
 		}
 		return values
 	}}
-	l.byOwner = informer.Index{Name: name + "/owner", Values: func(output client.Object) []string {
-		return []string{l.ownerValue(output)}
-	}}
+	l.byOwner = informer.Index{Name: name + "/owner", Values: l.ownerValues}
 	l.byOwnerAndKey = informer.Index{Name: name + "/owner-and-key", Values: func(output client.Object) []string {
-		return []string{l.ownerValue(output) + "/" + output.GetLabels()[l.kinds.Ownership.Tags.MapKey]}
+		values := l.ownerValues(output)
+		for i := range values {
+			values[i] += "/" + l.kinds.Ownership.MapKey(output)
+		}
+		return values
 	}}
 	return l
 }
@@ -84,13 +87,17 @@ func (l *Objects) Scope(object client.Object) string {
 	return object.GetNamespace()
 }
 
-// ownerValue is the parent by which an output is found: the one that controls it
-// or, for an orphan, the one that it names.
-func (l *Objects) ownerValue(output client.Object) string {
+// ownerValues are the parents by which an output is found: the one that controls it
+// or, for an orphan, those that it names, and that its status does.
+func (l *Objects) ownerValues(output client.Object) []string {
 	if owner := plan.ControllerUID(output); owner != "" {
-		return l.ownedBy(l.Scope(output), owner)
+		return []string{l.ownedBy(l.Scope(output), owner)}
 	}
-	return l.orphanOf(l.Scope(output), output.GetLabels()[l.kinds.Ownership.Tags.Parent])
+	values := []string{l.orphanOf(l.Scope(output), output.GetLabels()[l.kinds.Ownership.Tags.Parent])}
+	if record := l.kinds.Ownership.Record(output); record.UID != "" {
+		values = append(values, l.ownedBy(l.Scope(output), record.UID))
+	}
+	return values
 }
 
 func (l *Objects) ownedBy(scope string, parent types.UID) string {
@@ -150,7 +157,7 @@ func (l *Objects) Elsewhere(parent plan.Parent, mapKey string, selected, outputs
 	known := map[client.Object]bool{}
 	for _, source := range sources {
 		for _, o := range l.MadeFrom(parent.Object.GetNamespace(), source) {
-			key := o.GetLabels()[l.kinds.Ownership.Tags.MapKey]
+			key := l.kinds.Ownership.MapKey(o)
 			if key != mapKey && key != plan.NoMapKey && !known[o] && l.kinds.Ownership.Owns(parent.Object, o) {
 				known[o], found = true, append(found, o)
 			}
@@ -208,6 +215,14 @@ func (l *Objects) outputsBy(parent client.Object, index informer.Index, suffix s
 			all = l.stores.ByIndex(all, l.kinds.Outputs[i].Object, index, value)
 		}
 	}
+	if l.kinds.Ownership.Recorded != nil { // which an orphan with tags may be, too
+		known := map[client.Object]bool{}
+		all = slices.DeleteFunc(all, func(o client.Object) bool {
+			twice := known[o]
+			known[o] = true
+			return twice
+		})
+	}
 	return all
 }
 
@@ -218,7 +233,7 @@ func (l *Objects) Request(output client.Object) (req plan.Request, owned bool) {
 	if output == nil {
 		return req, false
 	}
-	name := output.GetLabels()[l.kinds.Ownership.Tags.Parent]
+	name := cmp.Or(l.kinds.Ownership.Record(output).Name, output.GetLabels()[l.kinds.Ownership.Tags.Parent])
 	if ref := metav1.GetControllerOfNoCopy(output); ref != nil {
 		if !l.kinds.Ownership.IsParent(ref) {
 			return plan.Request{}, false
@@ -227,7 +242,7 @@ func (l *Objects) Request(output client.Object) (req plan.Request, owned bool) {
 	}
 	req = plan.Request{
 		Parent: client.ObjectKey{Namespace: l.Scope(output), Name: name},
-		MapKey: output.GetLabels()[l.kinds.Ownership.Tags.MapKey],
+		MapKey: l.kinds.Ownership.MapKey(output),
 	}
 	if !owned && !req.IsSearch() {
 		parent := l.Parent(req.Parent)
@@ -254,7 +269,7 @@ func (l *Objects) MapKeys(parent plan.Parent) []string {
 		}
 	}
 	for _, output := range l.outputsBy(parent.Object, l.byOwner, "") {
-		keys = append(keys, output.GetLabels()[l.kinds.Ownership.Tags.MapKey])
+		keys = append(keys, l.kinds.Ownership.MapKey(output))
 	}
 	return keys
 }

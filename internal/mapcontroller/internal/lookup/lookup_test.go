@@ -83,6 +83,38 @@ func TestOutputsTellsKeysApart(t *testing.T) {
 	}
 }
 
+// An output is found once, by whatever leads to it.
+//
+// Contract: FLEET-13.
+func TestOutputsAreFoundByWhatTheirStatusRecords(t *testing.T) {
+	kinds, recorded := fixture.Kinds(t), fixture.RecordOf("p-uid")
+	kinds.Ownership.Recorded = fixture.Recorded
+	another := fixture.Owners(fixture.OwnedBy("q", "q-uid"))
+	all := []client.Object{
+		fixture.Output("as-it-was", recorded), fixture.Output("other-key", recorded, withKey("x")), fixture.Output("unlabeled", recorded, fixture.Unlabeled),
+		fixture.Output("orphan", recorded, fixture.Orphan), fixture.Output("neither", recorded, fixture.Orphan, fixture.Unlabeled),
+		fixture.Output("misnamed", recorded, fixture.Orphan, fixture.Label(fixture.Tags.Parent, "q")),
+		fixture.Output("foreign", recorded, another), fixture.Output("of-before", fixture.RecordOf("old-uid"), fixture.Orphan, fixture.Unlabeled),
+	}
+	o := newObjectsOf(kinds, false, append([]client.Object{fixture.Parent()}, all...)...)
+	want := []string{"as-it-was", "misnamed", "neither", "orphan", "other-key", "unlabeled"}
+	if got := fixture.Names(o.Outputs(fixture.Parent(), fixture.Request.MapKey)); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for _, output := range all {
+		req, owned := o.Request(output)
+		if wantReq := output.GetName() != "foreign"; (req == fixture.Request) != wantReq {
+			t.Errorf("%s enqueues %v", output.GetName(), req)
+		}
+		if isOrphan := len(output.GetOwnerReferences()) == 0; owned == isOrphan {
+			t.Errorf("%s is owned: %v", output.GetName(), owned)
+		}
+	}
+	if keys := o.MapKeys(compiled()); len(keys) != len(want) || slices.ContainsFunc(keys, func(key string) bool { return key != fixture.Request.MapKey }) {
+		t.Errorf("keys %v", keys)
+	}
+}
+
 // A key stands for all inputs that carry it.
 func TestInputs(t *testing.T) {
 	shared := func(s *corev1.Secret) { s.UID = "shared" }

@@ -24,6 +24,39 @@ type Ownership struct {
 	// controller: something else made it and manages it. Of some objects only the metadata
 	// is known. Nil: none is.
 	Foreign func(output client.Object) bool
+	// Recorded returns what an output's status says of the parent that owns it, or owned it. Nil:
+	// no status says anything.
+	Recorded func(output client.Object) Record
+}
+
+// Record is what an output's status says of its parent. Who may edit the output cannot write it. It takes
+// the place of tags, and of an owner that is missing.
+type Record struct {
+	// UID and Name are the parent's. Without a UID, nothing is recorded.
+	UID  types.UID
+	Name string
+	// MapKey is the output's.
+	MapKey string
+}
+
+// Record returns the record of an output, unless something else than the recorded parent controls it.
+func (w *Ownership) Record(o client.Object) Record {
+	if w.Recorded == nil {
+		return Record{}
+	}
+	record := w.Recorded(o)
+	if controller := ControllerUID(o); record.UID == "" || controller != "" && controller != record.UID {
+		return Record{}
+	}
+	return record
+}
+
+// MapKey returns the map key of an output.
+func (w *Ownership) MapKey(o client.Object) string {
+	if record := w.Record(o); record.UID != "" {
+		return record.MapKey
+	}
+	return o.GetLabels()[w.Tags.MapKey]
 }
 
 // Relation is what an output is to a parent.
@@ -42,6 +75,8 @@ type Relation struct {
 // map key, is to be released. What something else controls is neither touched nor
 // counted. What is foreign is never more than released.
 //
+// What a record names as the parent's carries its tags, whatever its labels say.
+//
 // A parent that owns by labels owns what carries its tags and has no other controller,
 // and releases whatever refers to it.
 func (w *Ownership) Relation(parent, o client.Object) (r Relation) {
@@ -50,7 +85,8 @@ func (w *Ownership) Relation(parent, o client.Object) (r Relation) {
 	if ref != nil && !controlled {
 		return r
 	}
-	tagged := w.Tags.tagged(parent, o) && !w.IsForeign(o)
+	record := w.Record(o).UID
+	tagged := (record != "" && record == parent.GetUID() || w.Tags.tagged(parent, o)) && !w.IsForeign(o)
 	r.Owned = tagged && (controlled || byLabels)
 	r.Orphan = tagged && !r.Owned
 	r.Release = controlled && !tagged || byLabels && Refers(o, parent)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -83,6 +84,50 @@ func TestClaim(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Who may edit an output can take off its owner and its tags, and cannot write its status.
+//
+// Contract: FLEET-13.
+func TestClaimOfWhatAStatusRecords(t *testing.T) {
+	const owned, adopt, none = "owned", "adopt", ""
+	another := fixture.Owners(metav1.OwnerReference{APIVersion: "v1", Kind: "Service", Name: "s", UID: "s-uid", Controller: new(true)})
+	misnamed, otherKey := fixture.Label(fixture.Tags.Parent, "q"), fixture.Label(fixture.Tags.MapKey, "other")
+	for name, test := range map[string]struct {
+		changes []func(*corev1.Pod)
+		want    string
+		wantKey string
+	}{
+		"as it was":                        {nil, owned, "in-uid"},
+		"without tags":                     {[]func(*corev1.Pod){fixture.Unlabeled}, owned, "in-uid"},
+		"with another key":                 {[]func(*corev1.Pod){otherKey}, owned, "in-uid"},
+		"with another parent's tag":        {[]func(*corev1.Pod){misnamed}, owned, "in-uid"},
+		"without an owner":                 {[]func(*corev1.Pod){fixture.Orphan}, adopt, "in-uid"},
+		"with neither":                     {[]func(*corev1.Pod){fixture.Orphan, fixture.Unlabeled}, adopt, "in-uid"},
+		"something else's":                 {[]func(*corev1.Pod){another}, none, "in-uid"},
+		"something else's, with its key":   {[]func(*corev1.Pod){another, otherKey}, none, "other"},
+		"being deleted, with neither":      {[]func(*corev1.Pod){fixture.Orphan, fixture.Unlabeled, fixture.Deleting[*corev1.Pod]}, none, "in-uid"},
+		"recorded for a parent of before":  {[]func(*corev1.Pod){fixture.RecordOf("old-uid"), fixture.Orphan, fixture.Unlabeled}, none, "in-uid"},
+		"so, and it has the parent's tags": {[]func(*corev1.Pod){fixture.RecordOf("old-uid"), fixture.Orphan}, adopt, "in-uid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kinds := fixture.Kinds(t)
+			kinds.Ownership.Recorded = fixture.Recorded
+			o := client.Object(fixture.Output("out", append([]func(*corev1.Pod){fixture.RecordOf("p-uid")}, test.changes...)...))
+			gotOwned, gotAdopt, gotRelease := kinds.Ownership.Claim(fixture.Parent(), []client.Object{o})
+			if (len(gotOwned) > 0) != (test.want == owned) || (len(gotAdopt) > 0) != (test.want == adopt) || len(gotRelease) > 0 {
+				t.Errorf("owned %d, adopted %d, released %d, want %q", len(gotOwned), len(gotAdopt), len(gotRelease), test.want)
+			}
+			if got := kinds.Ownership.MapKey(o); got != test.wantKey {
+				t.Errorf("map key %q, want %q", got, test.wantKey)
+			}
+		})
+	}
+	ownership := plan.Ownership{Tags: fixture.Tags, Recorded: fixture.Recorded}
+	unnamed := fixture.Parent(func(p *appsv1.Deployment) { p.UID = "" })
+	if ownership.Relation(unnamed, fixture.Output("out", fixture.Orphan, fixture.Unlabeled)).Orphan {
+		t.Error("a parent without a UID adopts what records none")
 	}
 }
 

@@ -517,12 +517,20 @@ func goldsChild(changes ...func(*v1alpha1.SnapshotSchedule)) *v1alpha1.SnapshotS
 func byGold(s *v1alpha1.SnapshotSchedule) {
 	s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(gold(), v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
 }
-func same(*v1alpha1.SnapshotSchedule)         {}
-func suspend(s *v1alpha1.SnapshotSchedule)    { s.Spec.Suspend = true }
-func orphaned(s *v1alpha1.SnapshotSchedule)   { s.OwnerReferences = nil }
-func weakened(s *v1alpha1.SnapshotSchedule)   { s.Spec.SnapshotTTL = "1d" }
-func restored(s *v1alpha1.SnapshotSchedule)   { s.Spec.SnapshotTTL = "10d" }
-func bronze(s *v1alpha1.SnapshotSchedule)     { s.Labels["tier"] = "bronze" }
+func same(*v1alpha1.SnapshotSchedule)       {}
+func suspend(s *v1alpha1.SnapshotSchedule)  { s.Spec.Suspend = true }
+func orphaned(s *v1alpha1.SnapshotSchedule) { s.OwnerReferences = nil }
+func weakened(s *v1alpha1.SnapshotSchedule) { s.Spec.SnapshotTTL = "1d" }
+func restored(s *v1alpha1.SnapshotSchedule) { s.Spec.SnapshotTTL = "10d" }
+func bronze(s *v1alpha1.SnapshotSchedule)   { s.Labels["tier"] = "bronze" }
+func owned(s *v1alpha1.SnapshotSchedule) {
+	s.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: string(gold().UID)}
+}
+func ownedBefore(s *v1alpha1.SnapshotSchedule) {
+	s.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: "before"}
+}
+func untagged(s *v1alpha1.SnapshotSchedule)   { s.Labels = map[string]string{"tier": "gold"} }
+func tagged(s *v1alpha1.SnapshotSchedule)     { s.Labels = goldsChild().Labels }
 func unlabeled(s *v1alpha1.SnapshotSchedule)  { s.Labels = nil }
 func unobserved(s *v1alpha1.SnapshotSchedule) { s.Status.ObservedGeneration = 0 }
 func confirmed(s *v1alpha1.SnapshotSchedule) {
@@ -555,8 +563,14 @@ func TestJudgesChildren(t *testing.T) {
 		{"gets labels that are not the template's", change(child(selected), bronze), "FLEET-2: labels"},
 		{"is confirmed although its owner is not", change(child(selected), confirmed), "FLEET-9: nobody has confirmed"},
 		{"is released with its labels", change(child(selected), orphaned), "FLEET-3: released although"},
+		{"is released without its labels, and was never owned", change(child(selected, unlabeled), orphaned), ""},
+		{"is released without its labels, and was owned", change(child(selected, unlabeled, owned), orphaned), "FLEET-3: released although"},
 		{"is adopted", change(child(selected, orphaned), byGold), ""},
 		{"is adopted without its labels", change(child(selected, orphaned, unlabeled), byGold), "FLEET-3: adopted without"},
+		{"is adopted without its labels, and was owned", change(child(selected, orphaned, unlabeled, owned), byGold), ""},
+		{"is adopted without its labels, and was owned by one before", change(child(selected, orphaned, unlabeled, ownedBefore), byGold), "FLEET-3: adopted without"},
+		{"gets its labels back", change(child(selected, untagged, owned), tagged), ""},
+		{"gets labels back that it never had", change(child(selected, untagged), tagged), "FLEET-2: not the template's"},
 		{"is deleted, unselected and empty", gone(child(unselected, suspend)), ""},
 		{"is deleted while its namespace is selected", gone(child(selected)), "FLEET-4: selected"},
 		{"is deleted before it has observed its spec", gone(child(unselected, suspend, unobserved)), "FLEET-4: before it had observed"},

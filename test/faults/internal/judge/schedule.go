@@ -100,7 +100,7 @@ func counted(before *v1alpha1.SnapshotScheduleStatus, s *v1alpha1.SnapshotSchedu
 func (st *State) deletesChild(child *v1alpha1.SnapshotSchedule) (clause, why string) {
 	f, n := Named(st.Fleets, child.Name), Named(st.Namespaces, child.Namespace)
 	switch {
-	case fleetOf(child) == "" || f == nil || f.UID != fleetOf(child) || !hasTags(child, f.Name):
+	case fleetOf(child) == "" || f == nil || f.UID != fleetOf(child) || !isNamed(child, f):
 		return "FLEET-3", "it was deleted, and is not the child of a ClusterSnapshotSchedule"
 	case child.Status.ObservedGeneration != child.Generation:
 		return "FLEET-4", "it was deleted before it had observed its spec"
@@ -165,6 +165,17 @@ func hasTags(s *v1alpha1.SnapshotSchedule, fleet string) bool {
 	return s.Name == fleet && s.Labels[v1alpha1.LabelMapKey] == s.Namespace && s.Labels[v1alpha1.LabelClusterSchedule] == fleet
 }
 
+// wasOwned returns whether the status of a schedule, which tenants cannot write, says that a ClusterSnapshotSchedule owns it, or
+// owned it.
+func wasOwned(s *v1alpha1.SnapshotSchedule, f *v1alpha1.ClusterSnapshotSchedule) bool {
+	return s.Name == f.Name && s.Status.Retention != nil && s.Status.Retention.ClusterSchedule == string(f.UID)
+}
+
+// isNamed returns whether a schedule's labels say that it is the child of a ClusterSnapshotSchedule, or its status that it was.
+func isNamed(s *v1alpha1.SnapshotSchedule, f *v1alpha1.ClusterSnapshotSchedule) bool {
+	return hasTags(s, f.Name) || wasOwned(s, f)
+}
+
 func sameButStatus(a, b *v1alpha1.SnapshotSchedule) bool {
 	return reflect.DeepEqual(a.Spec, b.Spec) && sameTags(a, b) && reflect.DeepEqual(a.OwnerReferences, b.OwnerReferences)
 }
@@ -181,12 +192,12 @@ func (v *versions) forbiddenCreate(child *v1alpha1.SnapshotSchedule) (clause, wh
 
 func (v *versions) forbiddenUpdate(before, after *v1alpha1.SnapshotSchedule, undone func() bool) (clause, why string) {
 	changed := !sameTags(before, after) || !reflect.DeepEqual(before.Spec, after.Spec)
-	adoptable := func(f *v1alpha1.ClusterSnapshotSchedule, _ *corev1.Namespace) bool { return hasTags(before, f.Name) }
+	adoptable := func(f *v1alpha1.ClusterSnapshotSchedule, _ *corev1.Namespace) bool { return isNamed(before, f) }
 	switch isChild, isAfter := fleetOf(before) != "", fleetOf(after) != ""; {
 	case isChild && isAfter:
 		return v.forbiddenChange(before, after)
-	case isChild && (changed || hasTags(before, before.Name) && !undone()):
-		return "FLEET-3", "it was released although it has its labels, or changed by the release"
+	case isChild && (changed || v.ever(before, adoptable) && !undone()):
+		return "FLEET-3", "it was released although it has its labels, or had them before, or changed by the release"
 	case isChild:
 		return "", ""
 	case metav1.GetControllerOfNoCopy(before) != nil:
@@ -201,7 +212,7 @@ func (v *versions) forbiddenUpdate(before, after *v1alpha1.SnapshotSchedule, und
 func (v *versions) forbiddenChange(before, after *v1alpha1.SnapshotSchedule) (clause, why string) {
 	const confirm = v1alpha1.AnnotationConfirmGeneration
 	right := v.ever(before, func(f *v1alpha1.ClusterSnapshotSchedule, n *corev1.Namespace) bool {
-		return hasTags(before, f.Name) && reflect.DeepEqual(after.Spec, childSpec(f, selects(f, n)))
+		return isNamed(before, f) && reflect.DeepEqual(after.Spec, childSpec(f, selects(f, n)))
 	})
 	if !right {
 		return "FLEET-2", "the operator gave it a spec that is not the template's"
@@ -218,6 +229,10 @@ func (v *versions) forbiddenChange(before, after *v1alpha1.SnapshotSchedule) (cl
 	}
 	merged := v.ever(before, func(f *v1alpha1.ClusterSnapshotSchedule, _ *corev1.Namespace) bool {
 		want := &before.DeepCopy().ObjectMeta
+		if wasOwned(before, f) {
+			metav1.SetMetaDataLabel(want, v1alpha1.LabelMapKey, before.Namespace)
+			metav1.SetMetaDataLabel(want, v1alpha1.LabelClusterSchedule, f.Name)
+		}
 		for key, value := range f.Spec.Template.Metadata.Labels {
 			metav1.SetMetaDataLabel(want, key, string(value))
 		}

@@ -63,16 +63,16 @@ var fleets = []Workload{
 	{
 		Name: "fleet-foreign",
 		What: "the SnapshotSchedule of the name is a copy from another namespace; it gets the map key of this one, as from a backup tool, and " +
-			"is adopted; it is released; the namespace is no longer selected",
+			"is adopted; the map key is taken off, and put back; the namespace is no longer selected",
 		Fleet:   true,
 		Prepare: inOrder(givenFleet(spec{SnapshotTTL: "30d"}), givenForeign, selectNamespace),
 		Steps: []Step{
 			when(all(settled(scheduled), fleetSettled(v1alpha1.ReasonSchedulesFailing, 1, 0, 0)), "restore the map key", setMapKey),
 			when(all(childSettled(scheduled), selectsOne), "remove the map key",
 				patch(theChild, `{"metadata":{"labels":{%q:null}},"spec":{"snapshotTTL":"9d"}}`, v1alpha1.LabelMapKey)),
-			when(all(isForeign, fleetSettled(v1alpha1.ReasonSchedulesFailing, 1, 0, 0)), "relabel the namespace", deselectNamespace),
+			when(all(childSettled(scheduled), generation(4), hasMapKey, selectsOne), "relabel the namespace", deselectNamespace),
 		},
-		End: all(isForeign, settled(scheduled), hasReady(2, "data-0"), exist("data-0-old-0", "data-0-old-1"), selectsNone),
+		End: all(childSettled(suspended), hasMapKey, hasReady(2, "data-0"), exist("data-0-old-0", "data-0-old-1"), detachedChild),
 	},
 	{
 		// The child takes no snapshots. Under a late cache it is created again after the garbage collector deleted it, and deleted again.
@@ -156,10 +156,10 @@ func setMapKey(ctx context.Context, r *environment.Run) error {
 	return label(theChild, v1alpha1.LabelMapKey, r.Namespace)(ctx, r)
 }
 
-// isForeign expects that the schedule is as its user left it.
-var isForeign = expectSchedule(func(o *v1alpha1.SnapshotSchedule) bool {
-	return len(o.OwnerReferences) == 0 && o.Spec.SnapshotTTL == "9d" && !o.Spec.Suspend
-}, "the SnapshotSchedule is not as its user left it")
+// hasMapKey expects that the child has the label of its namespace.
+var hasMapKey = expectSchedule(func(o *v1alpha1.SnapshotSchedule) bool {
+	return o.Labels[v1alpha1.LabelMapKey] == o.Namespace && o.Labels[v1alpha1.LabelClusterSchedule] == o.Name
+}, "the child has not both labels")
 
 func theManual(r *environment.Run) client.Object {
 	return environment.Named(&snapshotv1.VolumeSnapshot{}, r.Namespace, "manual")
@@ -237,18 +237,19 @@ func ofTeam(team string) check {
 // tenants are the workloads in which a tenant works against a ClusterSnapshotSchedule.
 var tenants = []Workload{
 	{
-		// A child without owner and labels is not put back, so that its delay alone keeps the snapshots.
 		Name: "fleet-taken-over",
 		What: "with one edit of the child, a tenant takes off its owner and labels, shortens interval and TTL, removes the delay and " +
-			"confirms that: nothing is taken, and nothing deleted before the delay has passed",
+			"confirms that: nothing is taken, nothing deleted, and all of it put back; then only owner and labels are taken off",
 		Fleet:   true,
-		Broken:  "*", // the name of the child stays taken, which is tried again
 		Prepare: withChild(delayed("30d", "1h"), twoExpiring...),
 		Steps: []Step{when(all(childSettled(suspended), recorded(1)), "take the child over", patch(theChild,
 			`{"metadata":{"annotations":{%q:"2"},"ownerReferences":null,"labels":null},`+
 				`"spec":{"suspend":false,"snapshotInterval":"1s","snapshotTTL":"1d","retention":{"editDelay":null}}}`,
-			v1alpha1.AnnotationConfirmGeneration))},
-		End: all(keepsTwoExpiring, recorded(2), pausedFor(v1alpha1.ReasonSpecChanged), fleetSettled(v1alpha1.ReasonSchedulesFailing, 1, 0, 0)),
+			v1alpha1.AnnotationConfirmGeneration)),
+			when(all(childSettled(suspended), generation(3), hasMapKey, selectsOne), "take owner and labels off",
+				patch(theChild, `{"metadata":{"ownerReferences":null,"labels":null}}`)),
+		},
+		End: all(keepsTwoExpiring, childSettled(suspended), recorded(3), hasMapKey, selectsOne),
 	},
 	{
 		Name: "fleet-creates-again",
