@@ -211,7 +211,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 			return nil
 		}
 		if !r.yes {
-			if err := r.ask(ctx, "Go on?"); err != nil {
+			if state, err = r.asked(ctx, state); err != nil {
 				return err
 			}
 		}
@@ -219,10 +219,31 @@ func (r *rollbackRun) run(ctx context.Context) error {
 	return r.steps(ctx, state)
 }
 
+// asked asks, and reads again afterwards: an answer may take hours, in which others act. What was answered is only that plan.
+func (r *rollbackRun) asked(ctx context.Context, state *rollback.State) (*rollback.State, error) {
+	if err := r.ask(ctx, "Go on?"); err != nil {
+		return nil, err
+	}
+	now, err := r.observe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := rollback.Next(now); err != nil {
+		return nil, err
+	}
+	if !state.Same(now) {
+		return nil, errors.New("nothing was done: another rollback has begun or ended meanwhile; run the command again for the present plan")
+	}
+	return now, nil
+}
+
 // unfinished says what to do after an error.
 func (r *rollbackRun) unfinished(ctx context.Context, state *rollback.State, err error) error {
-	if r.goesOn == "" { // nothing was done
+	switch {
+	case r.goesOn == "": // nothing was done
 		return err
+	case errors.Is(err, rollback.ErrEnded):
+		return errors.Join(err, r.dropUncut(ctx))
 	}
 	scaled := ", and nothing was scaled up"
 	if r.last == 10 { // whether the request was executed may be unknown
@@ -342,8 +363,8 @@ func (r *rollbackRun) apply(ctx context.Context, state *rollback.State, step rol
 		case change.Create != nil:
 			err = r.client.Create(ctx, change.Create, fieldOwner)
 		case change.Delete != nil:
-			uid := change.Delete.GetUID()
-			err = client.IgnoreNotFound(r.client.Delete(ctx, change.Delete, client.Preconditions{UID: &uid}))
+			uid, version := change.Delete.GetUID(), change.Delete.GetResourceVersion()
+			err = client.IgnoreNotFound(r.client.Delete(ctx, change.Delete, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 		default:
 			err = r.patch(ctx, change.Object.DeepCopyObject().(client.Object), change.Patch)
 		}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -171,139 +172,14 @@ func (s *State) ended(l *Lock) bool {
 	return true
 }
 
-// begin sets which rollback this run goes on with, or begins.
-func (s *State) begin() error {
-	if s.lock = s.Own; s.Released {
-		return nil
-	}
-	var names []string
-	for _, c := range s.Claims {
-		names = append(names, c.Name)
-	}
-	found, err := s.Underway(names)
-	switch {
-	case err != nil:
-		return err
-	case found == nil && s.Own != nil: // something took it off
-		return nil
-	case found == nil:
-		return s.beginNew()
-	}
-	if err := s.mayGoOn(found, names); err != nil {
-		return err
-	}
-	return s.goOn(found)
-}
-
-// goOn goes on with an unfinished rollback, or begins to undo it.
-func (s *State) goOn(found *Lock) error {
-	s.lock = found
-	undone := cmp.Or(found.Undo, found.ID)
-	switch own := s.Own; {
-	case own != nil && own.ID == found.ID, !s.Undo && found.Undo == "":
-		return nil
-	case !s.Undo:
-		return fmt.Errorf("%s: finish it first with --undo", found.what())
-	case s.UndoID != "" && s.UndoID != undone:
-		return fmt.Errorf("%s: only that one can be undone now", found.what())
-	case found.Undo == "":
-		s.lock = &Lock{ID: s.NewID, Undo: found.ID, Claims: found.Claims, Replicas: found.Replicas}
-	}
-	return nil
-}
-
-// mayGoOn returns why this run may not go on with an unfinished rollback.
-func (s *State) mayGoOn(found *Lock, names []string) error {
-	const hint = "finish it first, or undo it with --undo"
-	for _, name := range names {
-		if !slices.Contains(found.Names(), name) {
-			return fmt.Errorf("%s: %s", found.what(), hint)
-		}
-	}
-	switch own := s.Own; {
-	case own != nil && (found.ID != own.ID || found.User != s.User):
-		return fmt.Errorf("another one goes on instead of this one: %s", found.what())
-	case found.User == s.User, s.TakeOver && s.Now.Sub(found.Time.Time) > takeOverAfter:
-		return nil
-	}
-	return fmt.Errorf("%s: %s, or, once its last step is older than an hour, go on with it by --take-over", found.what(), hint)
-}
-
-// beginNew begins a rollback, or the undo of the latest one. Without anything to do, there is no lock.
-func (s *State) beginNew() error {
-	l := &Lock{ID: s.NewID, Replicas: Replicas(s)}
-	if s.Undo {
-		l.Undo = s.latest()
-	}
-	for _, c := range s.Claims {
-		if c.begins(s, l.Undo) {
-			goal := Goal{Name: c.Name}
-			if c.Target != nil {
-				goal.Snapshot, goal.SnapshotUID = c.Target.Name, c.Target.UID
-			}
-			l.Claims = append(l.Claims, goal)
-		} else {
-			c.done = true
-		}
-	}
-	switch {
-	case s.Undo && len(l.Claims) == 0 && s.UndoID != "":
-		return fmt.Errorf("there is no rollback %s of what the PVCs have now", s.UndoID)
-	case s.Undo && len(l.Claims) == 0:
-		return errors.New("there is no rollback to undo")
-	case len(l.Claims) == 0:
-		return nil
-	}
-	for _, r := range s.unfinished() {
-		if s.Workload != nil && r.Workload == s.Workload.Name() && r.Lock != nil {
-			return fmt.Errorf("%s: %s is scaled to 0 for it: finish it first, with --pvc %s",
-				r.Lock.what(), r.Workload, strings.Join(r.Lock.Names(), ","))
-		}
-	}
-	s.lock = l
-	return nil
-}
-
-// latest returns the ID of the latest rollback of what the PVCs have now, or the one that is named.
-func (s *State) latest() string {
-	var latest *Record
-	for _, c := range s.Claims {
-		for _, r := range c.present(s) {
-			if s.UndoID == r.ID || s.UndoID == "" && r.Undo == "" && (latest == nil || latest.Finished.Before(r.Finished)) {
-				latest = r
-			}
-		}
-	}
-	if latest == nil {
-		return ""
-	}
-	return latest.ID
-}
-
-// begins returns whether there is anything to do for a PVC.
-func (c *Claim) begins(s *State, undo string) bool {
-	present := c.present(s)
-	if s.Undo {
-		i := slices.IndexFunc(present, func(r *Record) bool { return r.ID == undo })
-		if i >= 0 {
-			c.base = present[i]
-		}
-		return i >= 0
-	}
-	if n := len(present); n > 0 && present[n-1].Undo == "" && present[n-1].SnapshotUID == c.Target.UID && !c.Again {
-		c.record = present[n-1]
-		return false
-	}
-	return true
-}
-
-// locked are the objects that carry the lock: the workload or, without one, the PVCs.
+// locked are the objects that carry the lock: the workload or, without one, the PVCs. An undo writes it on the PVCs that stay,
+// too: the request of a stalled run that was to delete one then fails, before the volume may be deleted with its PVC again.
 func (s *State) locked() (all []client.Object) {
 	if s.Workload != nil {
-		return []client.Object{s.Workload.Object}
+		all = append(all, s.Workload.Object)
 	}
 	for _, c := range s.Claims {
-		if !c.done && c.pvc != nil && c.pvc.DeletionTimestamp == nil {
+		if !c.done && c.pvc != nil && c.pvc.DeletionTimestamp == nil && (s.Workload == nil || c.stays) {
 			all = append(all, c.pvc)
 		}
 	}
@@ -320,7 +196,7 @@ func (s *State) renewed(step int) *Lock {
 // takeLock is done before step 1.
 func takeLock(s *State, _ *Claim) (*Step, error) {
 	var changes []Change
-	names := ""
+	var names []string
 	for _, o := range s.locked() {
 		l, err := lockOn(o)
 		switch {
@@ -330,51 +206,45 @@ func takeLock(s *State, _ *Claim) (*Step, error) {
 			continue
 		}
 		changes = append(changes, annotate(o, map[string]any{v1alpha1.AnnotationRollback: s.renewed(1).text()}))
-		names = s.nameOf(o)
+		if _, is := o.(*corev1.PersistentVolumeClaim); is {
+			names = append(names, "PersistentVolumeClaim "+o.GetName())
+		} else {
+			names = append(names, s.Workload.Name())
+		}
 	}
 	if changes == nil {
 		return nil, nil
 	}
-	if len(changes) > 1 {
-		names = fmt.Sprintf("%d PersistentVolumeClaims", len(changes))
-	}
-	return did(1, changes, "Note on %s that rollback %s is unfinished", names, s.lock.ID), nil
-}
-
-// nameOf names what carries the lock.
-func (s *State) nameOf(o client.Object) string {
-	if s.Workload != nil {
-		return s.Workload.Name()
-	}
-	return "PersistentVolumeClaim " + o.GetName()
+	return did(1, changes, "Note on %s that rollback %s is unfinished", joined(names), s.lock.ID), nil
 }
 
 // renewals are the changes that renew the time of the last step. They go first: if another run has taken the lock
-// meanwhile, they fail, and so nothing else is done.
+// meanwhile, they fail, and so nothing else is done. A run may have stood still since it has read, so the lock is renewed before
+// each step that changes something.
 func (s *State) renewals(step *Step) (changes []Change) {
 	if step.Releases || s.lock == nil {
 		return nil
 	}
+	outdated := func(l *Lock) bool {
+		return l != nil && l.ID == s.lock.ID &&
+			(len(step.Changes) > 0 || l.User != s.User || s.Now.Sub(l.Time.Time) >= renewLockAfter || l.Time.After(s.Now))
+	}
 	for _, o := range s.locked() {
-		changed := slices.ContainsFunc(step.Changes, func(c Change) bool { return c.Object != nil && c.Object.GetUID() == o.GetUID() })
-		if l, _ := lockOn(o); s.outdated(l, step.Number) && !changed {
+		changed := slices.ContainsFunc(step.Changes, func(c Change) bool {
+			return c.Object != nil && c.Object.GetUID() == o.GetUID() || c.Delete != nil && c.Delete.GetUID() == o.GetUID()
+		})
+		if l, _ := lockOn(o); outdated(l) && !changed {
 			changes = append(changes, annotate(o, map[string]any{v1alpha1.AnnotationRollback: s.renewed(step.Number).text()}))
 		}
 	}
 	for _, c := range s.Claims { // while the PVC does not exist
-		if s.Workload == nil && c.pvc == nil && c.record != nil && s.outdated(c.record.Lock, step.Number) {
+		if s.Workload == nil && c.pvc == nil && c.record != nil && outdated(c.record.Lock) {
 			r := *c.record
 			r.Lock = s.renewed(step.Number)
 			changes = append(changes, setRecord(r.on, &r))
 		}
 	}
 	return changes
-}
-
-// outdated returns whether the lock has to be renewed.
-func (s *State) outdated(l *Lock, step int) bool {
-	return l != nil && l.ID == s.lock.ID &&
-		(l.Step != step || l.User != s.User || s.Now.Sub(l.Time.Time) >= renewLockAfter || l.Time.After(s.Now))
 }
 
 // releaseLock is done after everything else.

@@ -7,7 +7,8 @@
 // run again and finds its place.
 //
 //	rollback.go  what is observed, and Next
-//	lock.go      which rollback is unfinished, and who goes on with it
+//	lock.go      which rollback is unfinished, and its lock
+//	begin.go     who goes on with it, or begins one
 //	record.go    the record on the restored volume, and which rollback it belongs to
 //	refuse.go    what stops a rollback
 //	prepare.go   steps 1 to 5: nothing is taken away
@@ -21,6 +22,7 @@ package rollback
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -134,7 +136,7 @@ type Step struct {
 	Ends error
 }
 
-// Change is one request: a create, a delete with the object's UID as a precondition,
+// Change is one request: a create, a delete with the object's UID and resourceVersion as preconditions,
 // or a merge patch with its resourceVersion.
 type Change struct {
 	Create, Delete, Object client.Object
@@ -157,6 +159,12 @@ func Next(s *State) (Step, error) {
 	}
 	step.Renewals = s.renewals(step)
 	return *step, nil
+}
+
+// Same returns whether another state is of the same rollback, to the same snapshots.
+func (s *State) Same(other *State) bool {
+	a, b := s.lock, other.lock
+	return a == b || a != nil && b != nil && a.ID == b.ID && a.Undo == b.Undo && slices.Equal(a.Claims, b.Claims)
 }
 
 // find finds which rollback it is, and how far it has come.

@@ -384,7 +384,10 @@ func (s *cluster) apply(c Change) (ok bool) {
 		if p, ok := c.Delete.(*corev1.PersistentVolumeClaim); ok && p.Spec.VolumeName == "" && !strings.Contains(p.Name, "rollback") {
 			s.tb.Fatalf("%s is deleted, which somebody has created meanwhile", p.Name)
 		}
-		err = s.delete(c.Delete)
+		if live := s.get(c.Delete); live != nil && live.GetResourceVersion() != c.Delete.GetResourceVersion() {
+			return false
+		}
+		err = client.IgnoreNotFound(s.delete(c.Delete))
 	default:
 		err = s.patch(c.Object, c.Patch)
 	}
@@ -584,7 +587,7 @@ func TestRollbackKeepsAllDataWhateverHappens(t *testing.T) {
 		}
 		undoable, undoDone := rapid.Bool().Draw(t, "undo"), rapid.Bool().Draw(t, "undo when it is finished")
 		var stopped error
-		for range 400 {
+		for range 1000 {
 			var done bool
 			s.now = s.now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "seconds")) * time.Second)
 			s.tick()
