@@ -109,11 +109,7 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 		result.Unmanaged = "it is a member of a VolumeGroupSnapshot, and its data belongs to the group"
 		return result, nil
 	}
-	var only []client.ListOption
-	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); !isGroup { // what other groups have of its PVCs counts for their floor
-		only = append(only, client.MatchingLabels{v1alpha1.LabelMapKey: mapKey})
-	}
-	s, inv, err := f.readOf(ctx, schedule, only...)
+	s, inv, err := f.readOf(ctx, schedule, decidesAbout(v)...)
 	if apierrors.IsNotFound(err) {
 		result.Unmanaged = "its schedule " + schedule + " does not exist; a new one of this name would adopt it"
 		return result, nil
@@ -132,6 +128,15 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 	}
 	result.judgeUnder(s, inv, mapKey, now)
 	return result, nil
+}
+
+// decidesAbout returns what is read to decide about a snapshot: its series. Of a group snapshot, what other groups have of its PVCs
+// counts for their floor.
+func decidesAbout(v client.Object) []client.ListOption {
+	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); isGroup {
+		return nil
+	}
+	return []client.ListOption{client.MatchingLabels{v1alpha1.LabelMapKey: v.GetLabels()[v1alpha1.LabelMapKey]}}
 }
 
 // judgeUnder judges the series of a map key under a schedule.
