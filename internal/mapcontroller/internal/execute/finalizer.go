@@ -102,18 +102,9 @@ func (e *Executor) unsettledFor(ctx context.Context, parent client.Object) (long
 		if terminating, err := e.namespaceTerminates(ctx, parent); terminating || err != nil {
 			return 0, err
 		}
-		var youngest time.Time
-		err := guard.EachMetadata(ctx, e.Guard.Live, e.Kinds.Of(kind.Object), func(o client.Object) {
-			if plan.Refers(o, parent) && o.GetDeletionTimestamp() == nil && o.GetCreationTimestamp().After(youngest) {
-				youngest = o.GetCreationTimestamp().Time
-			}
-		}, client.InNamespace(parent.GetNamespace()))
-		if err != nil && !e.hasNone(kind, parent, err) {
-			if !kind.Optional || !apierrors.IsForbidden(err) || parent.GetDeletionTimestamp() == nil {
-				return 0, err
-			}
-			// Who may not list them waits no longer than for the last that a request of before the deletion can have made.
-			youngest = parent.GetDeletionTimestamp().Add(RequestTimeout)
+		youngest, err := e.youngest(ctx, kind, parent)
+		if err != nil {
+			return 0, err
 		}
 		if youngest.IsZero() {
 			continue
@@ -129,6 +120,24 @@ func (e *Executor) unsettledFor(ctx context.Context, parent client.Object) (long
 		longest = max(longest, left)
 	}
 	return longest, nil
+}
+
+// youngest returns when the last output of a kind was created that the garbage collector would delete with a parent; zero if there
+// is none.
+func (e *Executor) youngest(ctx context.Context, kind *plan.Output, parent client.Object) (last time.Time, err error) {
+	err = guard.EachMetadata(ctx, e.Guard.Live, e.Kinds.Of(kind.Object), func(o client.Object) {
+		if plan.Refers(o, parent) && o.GetDeletionTimestamp() == nil && o.GetCreationTimestamp().After(last) {
+			last = o.GetCreationTimestamp().Time
+		}
+	}, client.InNamespace(parent.GetNamespace()))
+	switch {
+	case err == nil || e.hasNone(kind, parent, err):
+		return last, nil
+	case kind.Optional && apierrors.IsForbidden(err) && parent.GetDeletionTimestamp() != nil:
+		// They are no younger than what a request of before the deletion can have made.
+		return parent.GetDeletionTimestamp().Add(RequestTimeout), nil
+	}
+	return last, err
 }
 
 // hasNone returns whether an error says that a parent has no outputs of an optional kind: it is
