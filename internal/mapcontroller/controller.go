@@ -140,7 +140,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}}
 	ctl.writer = &status.Writer{
 		Client: writes, Live: d.Live, Clock: o.Clock, Kinds: kinds, Kept: kept,
-		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Record: spec.Record,
+		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Record: spec.Record, EnsureRecord: spec.EnsureRecord,
 		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status, Written: spec.StatusWritten,
 		Unseen:      func() bool { return len(ctl.optional.Missing()) > 0 },
 		RecordsTime: spec.RecordsTime, ServerTime: ctl.guard.ServerTime, Unwritten: spec.Unwritten,

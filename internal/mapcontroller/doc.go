@@ -74,6 +74,7 @@
 //	internal/status/generic.go     the status of a parent for which nobody computes one
 //	internal/status/writer.go      writes a parent's status: debounced, once, if it changed
 //	internal/status/patch.go       what of a status is written
+//	internal/status/record.go      what of a status is written although the parent changes again and again
 //	internal/status/unwritten.go   the parents whose status could not be written
 //
 //	../informer   the caches: filled by pages, read in place

@@ -118,6 +118,9 @@ type MapController struct {
 	// Record is the field of the status that has this time. It is written also while
 	// nothing else is known. Required with RecordsTime.
 	Record string
+	// EnsureRecord changes the Record of a parent to what it must say whatever the spec is. That is written alone
+	// where the parent changes too often for a status of one version. Nil: it must say nothing.
+	EnsureRecord func(parent client.Object)
 	// Status computes a parent's status into it; the engine writes it if it
 	// changed. Times must be in whole seconds, as the API server stores them. What the
 	// Summary says is not known must stay as it is. Nil: the engine writes the proposal's

@@ -153,6 +153,10 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		s := parent.(*v1alpha1.SnapshotSchedule)
 		return recordsTime(now, s, from(s, known))
 	}
+	c.EnsureRecord = func(parent client.Object) {
+		s := parent.(*v1alpha1.SnapshotSchedule)
+		s.Status.Retention = ownerOnly(s, originIn(s))
+	}
 	c.Status = func(now time.Time, parent client.Object, known mapcontroller.Summary) {
 		s := parent.(*v1alpha1.SnapshotSchedule)
 		from := from(s, known)

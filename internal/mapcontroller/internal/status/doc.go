@@ -8,5 +8,6 @@
 //	generic.go     the status of a parent for which nobody computes one
 //	writer.go      writes a parent's status: debounced, once, if it changed
 //	patch.go       what of a status is written
+//	record.go      what of a status is written although the parent changes again and again
 //	unwritten.go   the parents whose status could not be written for some time
 package status

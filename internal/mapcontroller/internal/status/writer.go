@@ -49,8 +49,10 @@ type Writer struct {
 	// decisions depend. Nil: it never is. ServerTime reads the API server's clock.
 	RecordsTime func(now time.Time, parent client.Object, s Summary) bool
 	ServerTime  func(ctx context.Context, parent client.Object) (time.Time, error)
-	// Record is the field of the status that has this time.
-	Record string
+	// Record is the field of the status that has this time. EnsureRecord changes it to what it must say whatever
+	// the spec is; nil: nothing.
+	Record       string
+	EnsureRecord func(parent client.Object)
 	// Set computes a status into a parent.
 	Set func(now time.Time, parent client.Object, s Summary)
 	// Kept returns an error if the API server stored another status than was written. Nil: nobody asks.
@@ -158,8 +160,13 @@ func (w *Writer) write(
 		return refused == nil, result, errors.Join(err, refused)
 	}
 	w.tell(now, parent, changed, err)
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		err = w.notFound(ctx, parent)
+	case apierrors.IsConflict(err):
+		if failed := w.ensureRecord(ctx, parent); failed != nil {
+			err = failed
+		}
 	}
 	return err == nil, result, err
 }
