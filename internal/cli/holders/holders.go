@@ -8,6 +8,7 @@ package holders
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -170,14 +171,27 @@ func (h Holders) set(name string, end, now time.Time) (Holders, error) {
 		ends = map[string]time.Time{}
 	}
 	maps.DeleteFunc(ends, func(_ string, end time.Time) bool { return now.Sub(end) > expiredFor })
-	if _, found := ends[name]; !found && len(ends) >= maxHolders {
-		return h, fmt.Errorf("it has %d holders already", len(ends))
+	delete(ends, name)
+	for len(ends) >= maxHolders {
+		delete(ends, least(ends))
 	}
 	if end.After(Forever) {
 		end = Forever
 	}
 	ends[name] = end.UTC()
 	return Holders{ends}, nil
+}
+
+// least returns the name of the entry that makes place for another one: the first to end, one of a rollback only if there is no other.
+// What is full was filled by somebody who may patch the snapshot, and must not keep others from holding it. There are longer ones, so
+// the snapshot is held for as long as before.
+func least(ends map[string]time.Time) string {
+	return slices.MinFunc(slices.Collect(maps.Keys(ends)), func(a, b string) int {
+		if ofA, ofB := IsRollback(a), IsRollback(b); ofA != ofB {
+			return map[bool]int{true: 1, false: -1}[ofA]
+		}
+		return cmp.Or(ends[a].Compare(ends[b]), strings.Compare(a, b))
+	})
 }
 
 // Without returns the holders without one.

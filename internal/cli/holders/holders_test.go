@@ -159,10 +159,9 @@ func TestWhoCannotHold(t *testing.T) {
 		"a name of no length":         {Holders{}, "", noon, "a reason is one line"},
 		"a long name":                 {Holders{}, strings.Repeat("x", maxName+1), noon, "a reason is one line"},
 		"a name of two lines":         {Holders{}, "a\nb", noon, "a reason is one line"},
-		"one more than there may be":  {full, "another", noon, "it has 64 holders already"},
+		"one more than there may be":  {full, "another", noon, ""},
 		"one that is there":           {full, "holder 7", noon, ""},
 		"after the others have ended": {full, "another", at(tomorrow).Add(2 * time.Hour), ""},
-		"just after they have ended":  {full, "another", at(tomorrow).Add(time.Minute), "it has 64 holders already"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, err := c.before.With(c.name, Forever, c.now)
@@ -181,6 +180,44 @@ func TestWhoCannotHold(t *testing.T) {
 	write(v, full)
 	if text := v.Annotations[v1alpha1.AnnotationHolders]; len(text) > maxText {
 		t.Errorf("%d bytes", len(text))
+	}
+}
+
+// Who may patch a snapshot can fill the list of its holders.
+func TestAFullListOfHoldersKeepsNobodyFromHolding(t *testing.T) {
+	filled := func(end time.Time, name func(i int) string) Holders {
+		h := Holders{map[string]time.Time{}}
+		for i := range 2 * maxHolders {
+			h.ends[name(i)] = end
+		}
+		return h
+	}
+	holder := func(i int) string { return "x" + strconv.Itoa(i) }
+	soon := noon.Add(10 * time.Minute)
+	long := filled(Forever, holder)
+	long.ends["audit"], long.ends[OfRollback("1")] = soon, soon
+	for name, tc := range map[string]struct {
+		before     Holders
+		gone, left string
+	}{
+		"of others that end soon":        {before: filled(soon, holder)},
+		"of others that never end":       {before: long, gone: "audit", left: OfRollback("1")},
+		"that call themselves rollbacks": {before: filled(soon, func(i int) string { return OfRollback(strconv.Itoa(i)) })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, mine := range []string{"incident", OfRollback("deadbeef")} {
+				h, err := tc.before.With(mine, at(nextWeek), noon)
+				if err != nil || !h.Until(mine).Equal(at(nextWeek)) || len(h.ends) != maxHolders {
+					t.Errorf("%s: %d holders, %v", mine, len(h.ends), err)
+				}
+				if h.Longest().Before(tc.before.Longest()) {
+					t.Errorf("%s: the hold ends at %s", mine, h.Longest())
+				}
+				if !h.Until(tc.gone).IsZero() || tc.left != "" && h.Until(tc.left).IsZero() {
+					t.Errorf("%s: %v", mine, h.Names())
+				}
+			}
+		})
 	}
 }
 

@@ -58,6 +58,9 @@ type Verdict struct {
 // of memory, or was never started.
 func (d Drill) Outcome() Verdict {
 	pods := d.Own()
+	if len(pods) > 1 { // its controller makes one, which cannot be told from one that somebody else makes
+		return Verdict{Result: Inconclusive, Reason: fmt.Sprintf("pods %s and %s both say that they are of the Job", pods[0].Name, pods[1].Name)}
+	}
 	var ended []Verdict
 	for i := range pods {
 		if diff := difference(&d.Job.Spec.Template.Spec, &pods[i].Spec); diff != "" {
