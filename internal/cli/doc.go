@@ -18,8 +18,10 @@
 //	asof.go      points in time of --as-of
 //	act.go       patches, for the commands that act; release
 //	hold.go      hold and unhold, as holders/holders.go decides
-//	coverage_contexts.go coverage of several clusters; coverage_print.go its table
-//	snapshot_many.go requests for many schedules; snapshot_wait.go what snapshot waits for
+//	status_life.go whether the operator lives; status_problems.go which problems only it knows
+//	coverage_claim.go whether a PVC is protected; coverage_contexts.go of several clusters; coverage_print.go its table
+//	snapshot_request.go the annotation of a request; snapshot_many.go requests for many schedules;
+//	snapshot_wait.go what snapshot waits for
 //	confirm.go   has deleted at once what waits
 //	restore_plan.go what a restore reads and plans
 //	restoreset.go restores of a whole schedule, and the wait for restored PVCs
@@ -27,7 +29,8 @@
 //	rollback_observe.go what a rollback reads before each step
 //	rollback_storage.go how the storage takes a snapshot of the data that a rollback replaces
 //	report_page.go the page that report writes, from report.html and report.js
-//	preview_compare.go what a change would do; preview_stops.go what would stop; preview_fields.go what it changes;
+//	preview_compare.go what a change would do; preview_fates.go how long snapshots would stay;
+//	preview_stops.go what would stop; preview_fields.go what it changes;
 //	preview_manifest.go schedules before and after a manifest is applied, preview_cluster.go those of a
 //	ClusterSnapshotSchedule
 package cli

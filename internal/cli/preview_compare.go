@@ -8,7 +8,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -288,123 +286,6 @@ func previewSeries(v variants, present, future *snapshots.Judge, of *series, now
 		r.deletes = append(r.deletes, d)
 	}
 	return r
-}
-
-// fates are the ends of those snapshots of a series that exist at the beginning.
-type fates struct {
-	counted    int
-	ends       map[string]end
-	spared     map[string]int // at first, by reason
-	misfits    []string       // what the storage has no place for, at first
-	stops      string         // why no snapshots are taken, at first
-	takes      time.Time      // the slot for which one is taken, at first
-	incomplete bool
-}
-
-type end struct {
-	at     time.Time
-	reason string
-}
-
-// fatesOf lets time pass over a series, within an amount of work (zero: maxWork). Without a judge nothing is deleted.
-func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time, work int) fates {
-	f := fates{ends: map[string]end{}, spared: map[string]int{}}
-	if judge == nil {
-		return f
-	}
-	var existing map[string]bool
-	creates := false
-	sim := simulate(judge, now, of)
-	sim.limit = cmp.Or(work, maxWork)
-	for !sim.now.After(until) {
-		if f.incomplete = sim.exhausted(); f.incomplete {
-			break
-		}
-		at, d, more := sim.step()
-		if sim.steps == 1 {
-			existing = f.begin(&d)
-		}
-		for _, removal := range d.Delete {
-			if name := removal.Object.GetName(); existing[name] {
-				f.ends[name] = end{at, removal.Reason}
-			}
-		}
-		if !more || len(f.ends) == len(existing) {
-			break
-		}
-		creates = creates || len(d.Create) > 0
-		if creates && sim.now.After(at) && regular(&d, at) && !judge.Delays(at) {
-			f.incomplete = !f.ahead(sim, &d, existing, at, until)
-			break
-		}
-	}
-	return f
-}
-
-// begin counts the snapshots that exist at the beginning. It returns the names of those that
-// may have an end, which one with data that is held for ever has not.
-func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
-	f.counted = len(d.Outputs)
-	existing := map[string]bool{}
-	for i := range d.Outputs {
-		if s := &d.Series.Snapshots[i]; !s.Deleting && (s.Uncut() || !s.HeldUntil.Equal(retention.Forever)) {
-			existing[s.Name] = true
-		}
-		if reason := d.SparedFor[i]; reason != "" {
-			f.spared[reason]++
-		}
-	}
-	for _, p := range d.Problems {
-		switch p.Reason {
-		case v1alpha1.ReasonVolumeLimit, v1alpha1.ReasonInvalidClassAnnotation:
-			f.misfits = append(f.misfits, p.Message)
-		case v1alpha1.ReasonGroupStopped: // it passes by itself when the PVC is Bound
-			f.misfits = append(f.misfits, strings.TrimPrefix(p.String(), p.Claim+": "))
-		}
-	}
-	f.stops, f.takes = stops(d), takes(d)
-	return existing
-}
-
-// ahead continues a simulation after a judgment as a life. It returns false if that would
-// take too long.
-func (f *fates) ahead(sim *simulation, d *snapshots.Judgment, existing map[string]bool, at, until time.Time) bool {
-	l := &life{
-		limit: sim.limit, policy: sim.judge.Policy(), slots: slotsOf(sim.judge, sim.judged()), now: at, next: d.Retention.Next,
-		ended: func(name string, at time.Time, v retention.Verdict) { f.ends[name] = end{at, v.String()} },
-	}
-	for i, s := range d.Series.Snapshots {
-		if d.Retention.Verdicts[i].Delete() {
-			continue
-		}
-		// One that is held for ever keeps its name, which decides among snapshots of one slot.
-		if !existing[s.Name] && !s.HeldUntil.Equal(retention.Forever) {
-			s.Name = ""
-		}
-		l.series = append(l.series, s)
-	}
-	for len(f.ends) < len(existing) {
-		if l.step(until) == nil {
-			return !l.exhausted()
-		}
-	}
-	return true
-}
-
-// garbage are the snapshots that are deleted with their schedule: those that have a
-// reference to it, and no other owner. Those that stay are counted if they are its own.
-func garbage(s *v1alpha1.SnapshotSchedule, of *series, now time.Time) fates {
-	f := fates{ends: map[string]end{}}
-	for _, o := range of.snapshots {
-		collected := snapshots.CollectedWith(o, s)
-		if collected {
-			f.ends[o.GetName()] = end{now, reasonGarbage}
-		}
-		if collected || snapshots.Ownership.Owns(s, o) {
-			f.counted++
-		}
-	}
-	return f
 }
 
 // leftBehind returns how many snapshots a switch to groups or back, or to groups by another label, detaches.
