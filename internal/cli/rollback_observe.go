@@ -30,8 +30,10 @@ import (
 
 // observe reads all that the next step depends on.
 func (r *rollbackRun) observe(ctx context.Context) (*rollback.State, error) {
+	// Without the monotonic reading, which stands still while a machine sleeps.
+	now := r.began.Add(r.Clock.Now().Round(0).Sub(r.started.Round(0)))
 	s := &rollback.State{
-		Namespace: r.namespace, Began: r.began, Now: r.began.Add(r.Clock.Since(r.started)), Image: r.image,
+		Namespace: r.namespace, Began: r.began, Now: now, Image: r.image,
 		NewID: r.newID, User: r.user, Undo: r.undo != "", TakeOver: r.takeOver, SkipSafety: r.skipSafety,
 		Own: r.own, Released: r.released, Scaled: r.scaled,
 		PVCs: map[string]*corev1.PersistentVolumeClaim{},

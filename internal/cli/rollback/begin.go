@@ -111,6 +111,9 @@ func (s *State) beginNew() error {
 			c.done = true
 		}
 	}
+	if again := s.again(); again != nil {
+		return again
+	}
 	switch {
 	case s.Undo && len(l.Claims) == 0 && s.UndoID != "":
 		return fmt.Errorf("there is no rollback %s of what the PVCs have now", s.UndoID)
@@ -127,6 +130,19 @@ func (s *State) beginNew() error {
 	}
 	s.lock = l
 	return nil
+}
+
+// again returns why a rollback does not begin: an earlier one has gone back to the same snapshot already. To say that the PVC has that data
+// would not be true: it has also what was written since, which may be what has spoiled it again.
+func (s *State) again() error {
+	var errs []error
+	for _, c := range s.Claims {
+		if r := c.record; c.done && r != nil {
+			errs = append(errs, fmt.Errorf("nothing was done: PersistentVolumeClaim %s has gone back to VolumeSnapshot %s at %s, by rollback %s, "+
+				"and what was written since is on it; --again goes back once more", c.Name, r.Snapshot, finished(r), r.ID))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // latest returns the ID of the latest rollback of what the PVCs have now, or the one that is named.

@@ -4,6 +4,8 @@
 package rollback
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"strings"
@@ -49,8 +51,25 @@ func scale(w *Workload, replicas int32) Change {
 // RestoredName returns the name of the PVC that a snapshot is restored to meanwhile.
 func RestoredName(claim, id string) string { return shortened(claim) + "-rollback-" + id }
 
-// shortened leaves room for an ending in a name of 63 characters.
-func shortened(name string) string { return strings.TrimRight(name[:min(len(name), 38)], ".-") }
+// shortened leaves room for an ending in a name of 63 characters. A name that is cut is always longer than one that is not, and its hash
+// tells it apart from other names that are cut, such as those of the PVCs of one StatefulSet.
+func shortened(name string) string {
+	if len(name) <= uncutLength {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	start := name[:uncutLength-2*hashBytes]
+	if cut, dot := strings.CutSuffix(start, "."); dot {
+		start = cut + "-"
+	}
+	return start + "-" + hex.EncodeToString(sum[:hashBytes])
+}
+
+// uncutLength is how long a name may be that is not cut.
+const (
+	uncutLength = 38
+	hashBytes   = 4
+)
 
 // newSafety is a snapshot of the PVC's present data. It belongs to no schedule, so it displaces none of its snapshots, and
 // stays until somebody deletes it.

@@ -220,14 +220,16 @@ func takeLock(s *State, _ *Claim) (*Step, error) {
 
 // renewals are the changes that renew the time of the last step. They go first: if another run has taken the lock
 // meanwhile, they fail, and so nothing else is done. A run may have stood still since it has read, so the lock is renewed before
-// each step that changes something.
+// each step that changes something; but not before the first one of a run if an earlier run has just done so, or runs that are
+// killed after each request would come no further.
 func (s *State) renewals(step *Step) (changes []Change) {
 	if step.Releases || s.lock == nil {
 		return nil
 	}
 	outdated := func(l *Lock) bool {
 		return l != nil && l.ID == s.lock.ID &&
-			(len(step.Changes) > 0 || l.User != s.User || s.Now.Sub(l.Time.Time) >= renewLockAfter || l.Time.After(s.Now))
+			(s.Own != nil && len(step.Changes) > 0 || l.Step != step.Number || l.User != s.User ||
+				s.Now.Sub(l.Time.Time) >= renewLockAfter || l.Time.After(s.Now))
 	}
 	for _, o := range s.locked() {
 		changed := slices.ContainsFunc(step.Changes, func(c Change) bool {

@@ -114,6 +114,9 @@ func restoreTarget(s *State, c *Claim) (*Step, error) {
 	switch {
 	case s.lock.Undo != "" || c.record != nil:
 		return nil, nil
+	case p == nil && s.PVCs[RestoredName(c.Name, s.lock.ID)] != nil:
+		return nil, fmt.Errorf("PersistentVolumeClaim %s exists, and rollback %s has not created it: delete it first",
+			RestoredName(c.Name, s.lock.ID), s.lock.ID)
 	case p == nil:
 		return did(3, []Change{{Create: c.newRestored(s)}}, "Restore %s to a new PersistentVolumeClaim %s",
 			c.Target.Name, RestoredName(c.Name, s.lock.ID)), nil

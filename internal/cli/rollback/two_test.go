@@ -48,6 +48,11 @@ func (r *terminal) act(s *cluster, act int, between func() bool) error {
 	} else if err == nil {
 		r.step = &step
 	}
+	deletes := slices.ContainsFunc(step.Changes, func(c Change) bool { return c.Delete != nil })
+	if r.own == nil && !deletes && r.step != nil { // its lock may not be renewed: what it creates or holds would be left
+		r.step = nil
+		return s.take(r.read, step, never)
+	}
 	return err
 }
 
