@@ -61,12 +61,13 @@ func (r *Run) CreateClass(ctx context.Context, annotations map[string]string) er
 	all := map[string]string{"snapshot.storage.kubernetes.io/is-default-class": "true"}
 	maps.Copy(all, annotations)
 	return r.Client.Create(ctx, &snapshotv1.VolumeSnapshotClass{
-		ObjectMeta: metav1.ObjectMeta{Name: r.Namespace, Annotations: all}, Driver: r.driver(),
+		ObjectMeta: metav1.ObjectMeta{Name: r.Namespace, Annotations: all}, Driver: r.DriverName(),
 		DeletionPolicy: snapshotv1.VolumeSnapshotContentDelete,
 	})
 }
 
-func (r *Run) driver() string { return r.Namespace + ".example.com" }
+// DriverName returns the name of the run's driver.
+func (r *Run) DriverName() string { return r.Namespace + ".example.com" }
 
 // CleanUp deletes what the run has made in no namespace.
 func (r *Run) CleanUp(ctx context.Context) error {
@@ -132,7 +133,7 @@ func (r *Run) Claim(
 
 // OfDriver makes a PVC one of the run's driver, and of the storage class fast.
 func (r *Run) OfDriver(c *corev1.PersistentVolumeClaim) {
-	c.Annotations["volume.kubernetes.io/storage-provisioner"] = r.driver()
+	c.Annotations["volume.kubernetes.io/storage-provisioner"] = r.DriverName()
 	c.Spec.StorageClassName = ptr.To("fast")
 }
 

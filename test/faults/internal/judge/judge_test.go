@@ -326,6 +326,18 @@ func TestJudgesCreates(t *testing.T) {
 		}
 	}
 	as := func(*snapshotv1.VolumeSnapshot) {}
+	// As before, but this PVC names no driver. The other's snapshot has a class.
+	unknown := func(drivers map[string]string, prepare func(s *scene)) func(s *scene) {
+		return func(s *scene) {
+			busy(Limits{InFlight: 1, Drivers: drivers}, func(v *snapshotv1.VolumeSnapshot) { v.Spec.VolumeSnapshotClassName = ptr.To("class") })(s)
+			s.claim.Annotations = nil
+			prepare(s)
+		}
+	}
+	recentOf := func(class string) func(s *scene) {
+		return func(s *scene) { s.recent.Spec.VolumeSnapshotClassName = &class }
+	}
+	one, two := map[string]string{"class": "example.com"}, map[string]string{"class": "example.com", "second": "second.com"}
 	uploading := func(v *snapshotv1.VolumeSnapshot) { cut(v, noon) }
 	failed := func(v *snapshotv1.VolumeSnapshot) {
 		cut(v, noon)
@@ -385,6 +397,14 @@ func TestJudgesCreates(t *testing.T) {
 		{"while one is uncut that it need not know", func(s *scene) { uncut(s); s.write.Sees = false }, ""},
 		{"while too many are in flight", busy(Limits{InFlight: 1}, as), "FLIGHT-1: while 1 of its driver were in flight"},
 		{"while too many are in flight, unseen", func(s *scene) { busy(Limits{InFlight: 1}, as)(s); s.write.Sees = false }, ""},
+		{"while too many are in flight of the only driver, which may be its own", unknown(one, func(*scene) {}), "FLIGHT-1: 1 of its driver"},
+		{"while too many are in flight of the driver of its newest snapshot", unknown(two, recentOf("class")), "FLIGHT-1: 1 of its driver"},
+		{"while too many are in flight of another driver than that of its newest snapshot", unknown(two, recentOf("second")), ""},
+		{"while too many are in flight of a driver that is known, and its own is not", unknown(two, func(*scene) {}), ""},
+		{"while too many are in flight of unknown drivers", unknown(two, func(s *scene) {
+			s.others[0].SetAnnotations(nil)
+			s.others[1].(*snapshotv1.VolumeSnapshot).Spec.VolumeSnapshotClassName = nil
+		}), "FLIGHT-1: 1 of its driver"},
 		{"while others are uploading", busy(Limits{InFlight: 1}, uploading), ""},
 		{"while too many are uploading", busy(Limits{Pending: 1}, uploading), "LIMIT-2: while 1 of its driver were pending"},
 		{"while others have failed", busy(Limits{Pending: 1}, failed), ""},

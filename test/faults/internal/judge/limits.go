@@ -4,12 +4,17 @@
 package judge
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
@@ -19,6 +24,8 @@ type Limits struct {
 	InFlight, Pending, PerVolume int
 	// Spacing is the least time between two snapshots of a PVC.
 	Spacing time.Duration
+	// Drivers are those of the cluster's classes, by the name of the class.
+	Drivers map[string]string
 }
 
 // knownTo returns the snapshots that an operator must count. What another one created after it had started may be in none of its lists:
@@ -39,7 +46,7 @@ func (j *AtWrite) knownTo(a Attempt, st *State) (known []*snapshotv1.VolumeSnaps
 // judgeLimits judges the create of a snapshot for a slot by what its driver and its PVC have already, of any schedule.
 func (j *AtWrite) judgeLimits(st *State, v *snapshotv1.VolumeSnapshot, of slot, a Attempt) {
 	ofDriver := func(is func(*snapshotv1.VolumeSnapshot) bool) func(*snapshotv1.VolumeSnapshot) bool {
-		return func(other *snapshotv1.VolumeSnapshot) bool { return st.sameDriver(v, other) && is(other) }
+		return func(other *snapshotv1.VolumeSnapshot) bool { return j.sameDriver(st, v, other) && is(other) }
 	}
 	known := j.knownTo(a, st)
 	for _, c := range []struct {
@@ -92,22 +99,48 @@ func (st *State) unnamedVolume(v *snapshotv1.VolumeSnapshot, of slot) string {
 	return "without the annotation of its PVC's volume, " + claim.Spec.VolumeName
 }
 
-func (st *State) sameDriver(a, b *snapshotv1.VolumeSnapshot) bool {
-	of, known := st.driverOf(a)
-	other, made := st.driverOf(b)
+func (j *AtWrite) sameDriver(st *State, a, b *snapshotv1.VolumeSnapshot) bool {
+	of, known := j.driverOf(st, a)
+	other, made := j.driverOf(st, b)
 	return known && made && of == other
 }
 
-// driverOf returns the driver of the PVC that is the source of a schedule's snapshot, empty if it is unknown; not ok for one that somebody
-// else made: its PVC does not exist, or the operator would have named it differently.
-func (st *State) driverOf(v *snapshotv1.VolumeSnapshot) (driver string, ok bool) {
+// driverOf returns the driver of a schedule's snapshot for limits: that of its class or else of the PVC that is its source; not ok for one that
+// somebody else made: its PVC does not exist, or the operator would have named it differently.
+func (j *AtWrite) driverOf(st *State, v *snapshotv1.VolumeSnapshot) (driver string, ok bool) {
 	at, ok := scheduledAt(v)
 	for _, c := range st.Claims {
-		if ok && c.Namespace == v.Namespace && v.Name == builders.SnapshotName(controllerOf(v), c, at) {
-			return c.Annotations["volume.kubernetes.io/storage-provisioner"], true
+		if !ok || c.Namespace != v.Namespace || v.Name != builders.SnapshotName(controllerOf(v), c, at) {
+			continue
 		}
+		return cmp.Or(j.classDriver(v), c.Annotations["volume.kubernetes.io/storage-provisioner"], j.guess(st, c)), true
 	}
 	return "", false
+}
+
+// classDriver returns the driver of the class of a snapshot, empty if it has none that exists.
+func (j *AtWrite) classDriver(v *snapshotv1.VolumeSnapshot) string {
+	return j.Limits.Drivers[ptr.Deref(v.Spec.VolumeSnapshotClassName, "")]
+}
+
+// guess returns the driver of a PVC that names none: that of the class of its newest snapshot that has one, else the only one of all classes,
+// else none, and all such PVCs share a limit.
+func (j *AtWrite) guess(st *State, c *corev1.PersistentVolumeClaim) string {
+	var newest *snapshotv1.VolumeSnapshot
+	for _, v := range st.Snapshots {
+		isLater := newest == nil || newest.CreationTimestamp.Before(&v.CreationTimestamp)
+		if v.Labels[v1alpha1.LabelMapKey] == string(c.UID) && j.classDriver(v) != "" && isLater {
+			newest = v
+		}
+	}
+	if newest != nil {
+		return j.classDriver(newest)
+	}
+	all := slices.Compact(slices.Sorted(maps.Values(j.Limits.Drivers)))
+	if len(all) == 1 {
+		return all[0]
+	}
+	return ""
 }
 
 // isPending returns whether a snapshot is uncut, uploading, or being deleted without ever having been ready, and for how long: what its

@@ -120,6 +120,7 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 	objects := func(ctx context.Context) ([]client.Object, error) { return judge.Read(ctx, r.server.Client, namespace) }
 	r.judge = judge.NewAtWrite(objects, namespace, func() bool { return false })
 	r.judge.Limits = r.workload.Limits
+	r.judge.Limits.Drivers = map[string]string{namespace: r.run.DriverName()}
 	r.judge.Moments = r.moments
 	r.remember()
 	return nil
