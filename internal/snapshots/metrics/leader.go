@@ -45,8 +45,8 @@ func (l *leader) init(m *Metrics) {
 		labelDriver)
 	l.unprotected = gauge("unprotected_persistentvolumeclaims",
 		"Number of PersistentVolumeClaims that are bound and can be snapshotted, but that no valid schedule selects that is not "+
-			"suspended. Claims with the annotation "+v1alpha1.AnnotationExclude+" are not counted, unless a rollback that nobody has finished set it.",
-		labelNamespace)
+			"suspended. Claims with the annotation "+v1alpha1.AnnotationExclude+" are not counted, unless a "+
+			"rollback that nobody has finished set it.", labelNamespace)
 }
 
 // Lead begins to export what a process that leads knows, until the function that it
