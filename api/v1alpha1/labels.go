@@ -39,6 +39,10 @@ const (
 	// RFC 3339 and UTC. The controller sets it.
 	AnnotationScheduledAt = Prefix + "scheduled-at"
 
+	// AnnotationRhythm is a slot of an earlier PVC, in RFC 3339 and UTC, from which the interval slots of a
+	// snapshot's series go on after a rollback. The controller sets it on what it takes in that rhythm.
+	AnnotationRhythm = Prefix + "rhythm"
+
 	// AnnotationVolume is the volume of which a VolumeSnapshot was taken: spec.volumeName of its PVC. Of a
 	// VolumeGroupSnapshot, it is JSON: the volumes by the names of the PVCs. The controller sets it.
 	AnnotationVolume = Prefix + "volume"

@@ -73,9 +73,17 @@ func LastReadySlot(snapshots []Snapshot, now time.Time) time.Time {
 	return lastSlot(snapshots, now, (*Snapshot).IsReady)
 }
 
-// LastSlotOlderThan returns the newest slot that a snapshot covers which was created before a time, zero if none does.
-func LastSlotOlderThan(created time.Time, snapshots []Snapshot, now time.Time) time.Time {
-	return lastSlot(snapshots, now, func(s *Snapshot) bool { return s.Created.Before(created) })
+// Rhythm returns the slot from which the slots of a series go on whose PVC was created at a time: the newest that a
+// snapshot covers which is older than the PVC, or that a snapshot names which was taken in that rhythm, since the older
+// ones go. Zero if there is none.
+func Rhythm(created time.Time, snapshots []Snapshot, now time.Time) time.Time {
+	last := lastSlot(snapshots, now, func(s *Snapshot) bool { return s.Created.Before(created) })
+	for i := range snapshots {
+		if slot := snapshots[i].Rhythm; slot.After(last) && !slot.After(now) {
+			last = slot
+		}
+	}
+	return last
 }
 
 func lastSlot(snapshots []Snapshot, now time.Time, counts func(*Snapshot) bool) time.Time {

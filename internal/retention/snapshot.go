@@ -17,6 +17,9 @@ type Snapshot struct {
 	// ScheduledAt is the scheduled-at annotation, zero if missing or malformed.
 	// Decisions use Slot instead.
 	ScheduledAt time.Time
+	// Rhythm is the slot of an earlier PVC from which the slots of the series went on when
+	// the snapshot was taken, zero if they did not.
+	Rhythm time.Time
 	// HasCutTime reports whether status.creationTime is set. CutTime is its
 	// value, which cannot be trusted: drivers report 1970 or next year.
 	HasCutTime bool

@@ -193,7 +193,7 @@ func (p *program) groupOf(seen mapcontroller.Observation, series []retention.Sna
 	if of.anchor = p.schedule.CreationTimestamp.Time; oldest.After(of.anchor) {
 		of.anchor = oldest
 	}
-	of.carried, of.taken = retention.LastSlotOlderThan(oldest, series, seen.Now), takenElsewhere(of.claims, seen)
+	of.carried, of.taken = retention.Rhythm(oldest, series, seen.Now), takenElsewhere(of.claims, seen)
 	of.claim = of.claims[0]
 	of.group = cmp.Or(of.claims[0].Labels[p.schedule.Spec.Group.ByLabel], p.schedule.Name)
 	return of

@@ -96,6 +96,9 @@ func desired(of *subject, o client.Object, limit driver, series []retention.Snap
 	if since.IsZero() {
 		since = of.anchor
 	}
+	if !of.carried.IsZero() {
+		o.GetAnnotations()[v1alpha1.AnnotationRhythm] = of.carried.UTC().Format(time.RFC3339)
+	}
 	return mapcontroller.Desired{Object: o, Limit: string(limit), Since: since}
 }
 

@@ -36,7 +36,7 @@ func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention
 // snapshotOf returns what decisions read of one VolumeSnapshot.
 func snapshotOf(v *snapshotv1.VolumeSnapshot) retention.Snapshot {
 	s := retention.Snapshot{
-		Name: v.Name, Created: v.CreationTimestamp.Time, Deleting: v.DeletionTimestamp != nil, ScheduledAt: slotOf(v),
+		Name: v.Name, Created: v.CreationTimestamp.Time, Deleting: v.DeletionTimestamp != nil, ScheduledAt: slotOf(v), Rhythm: rhythmOf(v),
 		Imported: v.Spec.Source.VolumeSnapshotContentName != nil,
 	}
 	s.HeldUntil, _ = HeldUntil(v)
@@ -143,6 +143,9 @@ func covers(desired, existing client.Object) bool {
 // missing or malformed.
 func slotOf(o client.Object) time.Time { return timeOfText(slotText(o)) }
 
+// rhythmOf returns the slot from which those of the series went on when the snapshot was taken; see [retention.Rhythm].
+func rhythmOf(o client.Object) time.Time { return timeOfText(o.GetAnnotations()[v1alpha1.AnnotationRhythm]) }
+
 // readyToUse returns whether a snapshot, or a group snapshot, is or was ready. One that is being deleted
 // is not: see Ready.
 func readyToUse(o client.Object) bool {
@@ -217,7 +220,7 @@ func snapshotFrom(o client.Object) (s retention.Snapshot, ok bool) {
 // snapshotOfGroup returns what decisions read of one VolumeGroupSnapshot.
 func snapshotOfGroup(v *groupv1.VolumeGroupSnapshot) retention.Snapshot {
 	s := retention.Snapshot{
-		Name: v.Name, Created: v.CreationTimestamp.Time, Deleting: v.DeletionTimestamp != nil, ScheduledAt: slotOf(v),
+		Name: v.Name, Created: v.CreationTimestamp.Time, Deleting: v.DeletionTimestamp != nil, ScheduledAt: slotOf(v), Rhythm: rhythmOf(v),
 		Imported: v.Spec.Source.VolumeGroupSnapshotContentName != nil,
 	}
 	s.HeldUntil, _ = HeldUntil(v)

@@ -79,6 +79,9 @@ func stripAnnotations(v *snapshotv1.VolumeSnapshot) (kept map[string]string) {
 	if at := timeOfText(v.Annotations[v1alpha1.AnnotationVerifiedAt]); !at.IsZero() {
 		keep(v1alpha1.AnnotationVerifiedAt, at.Format(time.RFC3339Nano))
 	}
+	if at := rhythmOf(v); !at.IsZero() {
+		keep(v1alpha1.AnnotationRhythm, at.Format(time.RFC3339Nano))
+	}
 	if failed := failedDrillOf(v); !failed.at.IsZero() {
 		keep(v1alpha1.AnnotationVerifyFailed, failed.String())
 	}
@@ -201,8 +204,11 @@ func stripGroup(o any) (any, error) {
 	if volumeText(v) == "" {
 		delete(v.Annotations, v1alpha1.AnnotationVolume)
 	}
-	v.Annotations = only(v.Annotations,
-		v1alpha1.AnnotationScheduledAt, v1alpha1.AnnotationClaims, v1alpha1.AnnotationVolume, v1alpha1.AnnotationHold)
+	if rhythmOf(v).IsZero() {
+		delete(v.Annotations, v1alpha1.AnnotationRhythm)
+	}
+	v.Annotations = only(v.Annotations, v1alpha1.AnnotationScheduledAt, v1alpha1.AnnotationRhythm,
+		v1alpha1.AnnotationClaims, v1alpha1.AnnotationVolume, v1alpha1.AnnotationHold)
 	v.Spec.VolumeGroupSnapshotClassName = bounded(v.Spec.VolumeGroupSnapshotClassName)
 	v.Spec.Source = groupv1.VolumeGroupSnapshotSource{VolumeGroupSnapshotContentName: bounded(v.Spec.Source.VolumeGroupSnapshotContentName)}
 	if v.Status != nil {

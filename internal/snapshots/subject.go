@@ -29,7 +29,7 @@ type subject struct {
 	// taken is the slot that a group without snapshots has under other keys; see takenElsewhere.
 	taken time.Time
 	// carried is the slot of the newest snapshot that is older than its PVC, or all PVCs of a group, whose rhythm it
-	// keeps: a rollback carried it over. Zero: there is none.
+	// keeps, also when that one is gone: a rollback carried it over. Zero: there is none.
 	carried time.Time
 }
 
@@ -37,7 +37,7 @@ type subject struct {
 func subjectOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, series []retention.Snapshot, now time.Time) subject {
 	return subject{
 		claim: claim, key: string(claim.UID), anchor: anchorOf(s, claim),
-		carried: retention.LastSlotOlderThan(claim.CreationTimestamp.Time, series, now),
+		carried: retention.Rhythm(claim.CreationTimestamp.Time, series, now),
 	}
 }
 

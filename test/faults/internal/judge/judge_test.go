@@ -385,6 +385,11 @@ func TestJudgesCreates(t *testing.T) {
 			s.claim.CreationTimestamp.Time, s.recent = noon.Add(-time.Minute), ready("recent", 7*time.Hour)
 			s.take(newSnapshot("new", noon.Add(-time.Minute)))
 		}, "Slot: which is not a slot"},
+		{"in the rhythm of one that a rollback carried over and that is gone", func(s *scene) {
+			s.claim.CreationTimestamp.Time, s.recent = noon.Add(-8*time.Hour), ready("recent", 7*time.Hour)
+			s.recent.Annotations[v1alpha1.AnnotationRhythm] = noon.Add(-13 * time.Hour).Format(time.RFC3339)
+			s.take(newSnapshot("new", noon.Add(-time.Hour)))
+		}, ""},
 		{"for a requested time", requested(""), ""},
 		{"for a time that is requested for another PVC", requested(" other"), "Slot: which is not a slot"},
 		{"while one is uncut that it must know", uncut, "Slot: while recent existed"},

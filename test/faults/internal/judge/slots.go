@@ -26,11 +26,15 @@ func Anchor(schedule *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeC
 	return later(schedule.CreationTimestamp.Time, claim.CreationTimestamp.Time)
 }
 
-// carried returns the slot of the newest snapshot of a series that is older than its PVC, which a rollback carried over; zero without one.
+// carried returns the slot of the newest snapshot of a series that is older than its PVC, which a rollback carried over, or that a newer
+// one says its rhythm goes on from, as the older ones go; zero without one.
 func (e *series) carried() (slot time.Time) {
 	for _, s := range e.snapshots {
 		if covered, ok := coveredSlot(s, e.now); ok && s.CreationTimestamp.Before(&e.claim.CreationTimestamp) {
 			slot = later(slot, covered)
+		}
+		if from, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationRhythm]); err == nil && !from.After(e.now) {
+			slot = later(slot, from)
 		}
 	}
 	return slot
