@@ -8,6 +8,7 @@ package guardrails
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -57,8 +58,9 @@ var _ = BeforeSuite(func() {
 		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
 	}}
 	config = suite.Start(&envtest.Environment{
-		CRDDirectoryPaths: append(suite.Must(repo.SnapshotCRDFiles()), filepath.Join(root, "config", "crd", "bases")),
-		CRDs:              []*apiextensionsv1.CustomResourceDefinition{other},
+		CRDDirectoryPaths: slices.Concat(suite.Must(repo.SnapshotCRDFiles()), suite.Must(repo.GroupSnapshotCRDFiles()),
+			[]string{filepath.Join(root, "config", "crd", "bases")}),
+		CRDs: []*apiextensionsv1.CustomResourceDefinition{other},
 	})
 	api = as(jane)
 
