@@ -48,10 +48,10 @@ func newSite(ctx context.Context, namespace string) *site {
 	return s
 }
 
-// opsNamespace creates the namespace in which the Jobs of the samples run, with the guardrails that bound them.
-func opsNamespace(ctx context.Context) string {
+// opsNamespace creates the namespace in which the Jobs of the samples for an application run, with the guardrails that bound them.
+func opsNamespace(ctx context.Context, application string) string {
 	GinkgoHelper()
-	const name = "snapshot-ops"
+	name := application + "-snapshot-ops"
 	kubectl(ctx, "apply", "-k", filepath.Join("config", "guardrails"))
 	DeferCleanup(func(ctx context.Context) {
 		kubectl(ctx, "delete", "namespace", name, "--timeout=1m")

@@ -72,7 +72,7 @@ var _ = Describe("drills with data", Ordered, func() {
 
 	It("are run by the sample CronJob with its Role, as the user of the data", func(ctx context.Context) {
 		By("adapting the sample as its comments say")
-		jobs := opsNamespace(ctx)
+		jobs := opsNamespace(ctx, s.namespace)
 		manifests := adaptedSample(ctx, "verify", s.namespace, "--schedule=nightly", "--schedule="+schedule.Name, "--image=controller:latest", "--image="+image)
 		DeferCleanup(func(ctx context.Context) { run(ctx, manifests, "kubectl", "delete", "-f", "-") })
 		run(ctx, manifests, "kubectl", "apply", "-f", "-")

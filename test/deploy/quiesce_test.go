@@ -103,7 +103,7 @@ var _ = Describe("quiesced snapshots of a real database", Ordered, func() {
 
 	DescribeTable("are taken by the sample CronJob, and start with all rows", func(ctx context.Context, d database) {
 		s := newSite(ctx, "quiesced-"+d.sample)
-		jobs := opsNamespace(ctx)
+		jobs := opsNamespace(ctx, s.namespace)
 		Expect(cluster.Client.Create(ctx, builders.Claim(s.namespace, "db", map[string]string{"app": "db"}))).To(Succeed())
 		d.start(ctx, s.namespace, "db")
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "db"}, Spec: corev1.ServiceSpec{

@@ -18,8 +18,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
-// opsNamespace is where the Jobs of the samples run. config/guardrails/snapshot_ops.yaml bounds what they may change.
-const opsNamespace = "snapshot-ops"
+// opsNamespace is where the Jobs of the samples for the application my-app run: each application has its own, because an account there may
+// run pods in the application's namespace. config/guardrails/snapshot_ops.yaml bounds what else they may change.
+const opsNamespace = "my-app-snapshot-ops"
 
 // Whoever may edit a namespace may use every ServiceAccount in it.
 func TestSamplesGrantNoChangeOfSnapshotsOrSchedulesToAccountsOfTheApplicationsNamespace(t *testing.T) {

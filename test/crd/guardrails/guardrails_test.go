@@ -270,7 +270,7 @@ var _ = Describe("config/guardrails", func() {
 	Describe("decides about owner references", Ordered, ownerReferences)
 	Describe("decides about the deletion of a ClusterSnapshotSchedule", fleetDeletions)
 	Describe("decides about the creation of a snapshot", Ordered, snapshotCreation)
-	Describe("bounds what accounts of the namespace snapshot-ops change", snapshotOps)
+	Describe("bounds what accounts of a namespace snapshot-ops change", snapshotOps)
 	Describe("warns about the retention", Ordered, retentionWarnings)
 
 	// The reason why a propagation policy does not allow the deletion of a CRD, as it does for a schedule. This spec is the last one,

@@ -26,7 +26,8 @@ func snapshotOps() {
 	const mark = "example.com/quiesced"
 	ops := func() client.Client {
 		GinkgoHelper()
-		return confined("system:serviceaccount:snapshot-ops:verify-my-app", "system:masters", "system:serviceaccounts", "system:serviceaccounts:snapshot-ops")
+		return confined("system:serviceaccount:my-app-snapshot-ops:verify-my-app",
+			"system:masters", "system:serviceaccounts", "system:serviceaccounts:my-app-snapshot-ops")
 	}
 	annotations := func(pairs ...any) string {
 		all := map[string]any{}
@@ -48,7 +49,7 @@ func snapshotOps() {
 			return
 		}
 		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
-		Expect(err).To(MatchError(ContainSubstring("accounts of namespace snapshot-ops change nothing")))
+		Expect(err).To(MatchError(ContainSubstring("accounts of a namespace snapshot-ops change nothing")))
 	}
 
 	DescribeTable("of a VolumeSnapshot", func(text, want string, before map[string]string) {
@@ -73,6 +74,7 @@ func snapshotOps() {
 		Entry("a key of a domain below ours", annotations("x.snapshots.mapcontroller.dev/a", "b"), refused, nil),
 		Entry("a key of the snapshot controller", annotations("snapshot.storage.kubernetes.io/volumesnapshot-being-deleted", "yes"), refused, nil),
 		Entry("a key of Kubernetes", annotations("k8s.io/a", "b"), refused, nil),
+		Entry("a key by which Argo CD deletes", annotations("argocd.argoproj.io/tracking-id", "x"), refused, nil),
 		Entry("a domain that ends like one of Kubernetes", annotations("notk8s.io/a", "b"), allowed, nil),
 		Entry("an owner", metadata(map[string]any{"ownerReferences": []metav1.OwnerReference{reference("absent")}}), refused, nil),
 		Entry("the map key", metadata(map[string]any{"labels": map[string]any{v1alpha1.LabelMapKey: nil}}), refused, nil),
@@ -100,6 +102,18 @@ func snapshotOps() {
 			"ownerReferences": []metav1.OwnerReference{reference("absent")}}), refused),
 		Entry("a suspension", `{"spec":{"suspend":true,"template":{"spec":{"suspend":true}}}}`, refused),
 	)
+
+	// Contract: OWN-10.
+	DescribeTable("by the namespace", func(namespace, want string) {
+		v := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(), Name: "data-1"}}
+		v.Spec.Source.PersistentVolumeClaimName = ptr.To("data")
+		Expect(api.Create(ctx, v)).To(Succeed())
+		account := confined("system:serviceaccount:"+namespace+":a", "system:masters", "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+		err := account.Patch(ctx, v, client.RawPatch(types.MergePatchType, []byte(metadata(map[string]any{"labels": map[string]any{"a": "b"}}))), client.DryRunAll)
+		Expect(apierrors.IsForbidden(err)).To(Equal(want == refused), "%v", err)
+	},
+		Entry(nil, "snapshot-ops", refused), Entry(nil, "my-app-snapshot-ops", refused),
+		Entry(nil, "mysnapshot-ops", allowed), Entry(nil, "my-app", allowed))
 
 	It("is not the status, and not a deletion", func() {
 		s := newSchedule(newNamespace())
