@@ -34,7 +34,7 @@ type scheduleStatus struct {
 	// now is when it was judged.
 	now time.Time
 	// unanswered are slots without a snapshot, silent is for how long the operator has shown no sign of life, and
-	// operatorNamespace is where its lease is, if that could be read.
+	// operatorNamespace is where it is, as far as that is known.
 	unanswered        []unanswered
 	silent            time.Duration
 	operatorNamespace string

@@ -8,11 +8,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -110,29 +113,47 @@ func (f *Factory) findLife(ctx context.Context, all []*scheduleStatus) {
 	if err != nil { // whose clock is right is not known
 		return
 	}
-	lease := f.readLease(ctx)
+	namespaces := f.operatorNamespaces(ctx)
+	lease := f.readLease(ctx, namespaces)
 	for _, s := range all {
+		s.operatorNamespace = namespaces[0]
 		if s.silent = lifeOf(s.unanswered, lease, now); lease != nil {
 			s.operatorNamespace = lease.Namespace
 		}
 	}
 }
 
-// readLease returns the lease of the operator; nil if it may not be read, there is none, or several operators share the
-// cluster: whose schedules are whose is not known.
-func (f *Factory) readLease(ctx context.Context) *coordinationv1.Lease {
-	all := &coordinationv1.LeaseList{}
-	if err := f.client.List(ctx, all, client.MatchingFields{"metadata.name": snapshots.LeaseName}); err == nil {
-		if len(all.Items) == 1 {
-			return &all.Items[0]
+// operatorNamespaces returns in which namespaces an operator may be: those of the accounts that have its ClusterRole in the
+// whole cluster or, where they are not known, that of the documentation. Whoever has the role edit in a namespace can make
+// a lease, a ServiceAccount and a Deployment of any name in it, but no ClusterRoleBinding.
+func (f *Factory) operatorNamespaces(ctx context.Context) []string {
+	bindings, found := &rbacv1.ClusterRoleBindingList{}, sets.New[string]()
+	// If they may not be listed, there is none.
+	_ = f.list(ctx, bindings, client.MatchingLabels{"app.kubernetes.io/name": snapshots.Name})
+	for _, b := range bindings.Items {
+		for _, subject := range b.Subjects {
+			if strings.HasSuffix(b.RoleRef.Name, "-manager-role") && subject.Kind == rbacv1.ServiceAccountKind {
+				found.Insert(subject.Namespace)
+			}
 		}
-		return nil
 	}
-	lease := &coordinationv1.Lease{}
-	if f.client.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: snapshots.LeaseName}, lease) != nil {
-		return nil
+	if len(found) == 0 {
+		found.Insert(operatorNamespace)
 	}
-	return lease
+	return sets.List(found)
+}
+
+// readLease returns the lease of the operator in one of some namespaces; nil if it may not be read, or there is none. Of
+// several operators it is that of the one that renewed it last: that one may take what the others do not.
+func (f *Factory) readLease(ctx context.Context, namespaces []string) (last *coordinationv1.Lease) {
+	for _, namespace := range namespaces {
+		lease := &coordinationv1.Lease{}
+		err := f.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: snapshots.LeaseName}, lease)
+		if err == nil && (last == nil || renewedAt(lease).After(renewedAt(last))) {
+			last = lease
+		}
+	}
+	return last
 }
 
 // lifeWords says that the operator shows no sign of life; nothing if it may live.

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -11,11 +12,14 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // writtenAt says that an object was written at a time.
@@ -131,6 +135,68 @@ func TestLeaseIsRenewedWhenTheAPIServerWroteIt(t *testing.T) {
 	writtenAt(lease, start.Add(6*time.Hour+64*time.Second))
 	if got := test.silent(); got != 0 {
 		t.Errorf("silent for %s, and the lease was renewed a second ago", got)
+	}
+}
+
+// operatorBinding gives an account of a namespace the ClusterRole of an operator.
+func operatorBinding(namespace, role string) client.Object {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"app.kubernetes.io/name": "snapshotschedule"}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "snapshotschedule-controller-manager"}},
+	}
+}
+
+// Contract: STAT-20.
+func TestOnlyTheLeaseOfTheOperatorDecides(t *testing.T) {
+	now := start.Add(24 * time.Hour)
+	in := func(namespace string, renewed time.Time) client.Object {
+		lease := testLease("pod", renewed)
+		lease.Namespace, lease.Name = namespace, snapshots.LeaseName
+		return lease
+	}
+	dead, tenants := in("snapshotschedule-system", start), in("bob", now)
+	for name, test := range map[string]struct {
+		objects   []client.Object
+		namespace string // of the lease that decides
+		lives     bool
+	}{
+		"the operator's":                {objects: []client.Object{dead}, namespace: "snapshotschedule-system"},
+		"a tenant's beside it":          {objects: []client.Object{dead, tenants}, namespace: "snapshotschedule-system"},
+		"a tenant's alone":              {objects: []client.Object{tenants}},
+		"a tenant's, who reads metrics": {objects: []client.Object{tenants, operatorBinding("bob", "snapshotschedule-metrics-reader")}},
+		"of an operator in another namespace": {
+			objects:   []client.Object{tenants, in("backup", start), operatorBinding("backup", "backup-manager-role")},
+			namespace: "backup",
+		},
+		"of an operator in another namespace, and a tenant's where the documentation puts it": {
+			objects:   []client.Object{in("snapshotschedule-system", now), in("backup", start), operatorBinding("backup", "backup-manager-role")},
+			namespace: "backup",
+		},
+		"of two operators, one of which lives": {
+			objects: []client.Object{
+				in("blue", start), operatorBinding("blue", "blue-manager-role"), in("green", now), operatorBinding("green", "green-manager-role"),
+			},
+			namespace: "green", lives: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &Factory{client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(test.objects...).Build()}
+			lease := f.readLease(context.Background(), f.operatorNamespaces(context.Background()))
+			if test.namespace == "" {
+				if lease != nil {
+					t.Errorf("the lease of namespace %s decides", lease.Namespace)
+				}
+				return
+			}
+			if lease == nil || lease.Namespace != test.namespace {
+				t.Fatalf("%v decides, want the lease of namespace %s", lease, test.namespace)
+			}
+			late := []unanswered{{since: start, patience: slotPatience, explained: true}}
+			if silent := lifeOf(late, lease, now); (silent == 0) != test.lives {
+				t.Errorf("no sign of life for %s", silent)
+			}
+		})
 	}
 }
 
