@@ -37,9 +37,11 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 			"of the schedule, with the next full second of the API server's clock; the operator takes the snapshots. A\n" +
 			"request for one PVC keeps the PVCs of a request younger than a minute that have no snapshot for it yet.\n\n" +
 			"If the label selector matches no schedule, or none with a PVC that can be snapshotted, nothing is done, and that\n" +
-			"is no error.\n\n" +
-			fmt.Sprintf("The exit code is %d if a snapshot was refused or failed, and %d at the timeout, which cancels nothing, or if\n"+
-				"a snapshot could not be marked, because its driver reports a time of 1970, as if it had answered before it cut.",
+			"is no error. Of many schedules, one that takes no snapshots, such as for its invalid spec, is left out with a\n" +
+			"warning.\n\n" +
+			fmt.Sprintf("The exit code is %d if a snapshot was refused or failed, or a schedule is left out, and %d at the timeout,\n"+
+				"which cancels nothing, or if a snapshot could not be marked, because its driver reports a time of 1970, as if\n"+
+				"it had answered before it cut.",
 				ExitFound, ExitTimeout),
 		Example: `  # All PVCs of a schedule, and wait until the snapshots are ready
   kubectl snapsched snapshot nightly --wait
@@ -76,10 +78,10 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 			if err == nil {
 				err = r.ofAny(ctx, name, claim, cluster, &scope)
 			}
-			if err != nil || wait.Until == "" || len(r.targets) == 0 {
-				return err
+			if err == nil && wait.Until != "" && len(r.targets) > 0 {
+				err = r.wait(ctx, &wait.Wait)
 			}
-			return r.wait(ctx, &wait.Wait)
+			return errors.Join(err, r.leftOut())
 		}),
 	}
 	cmd.Flags().StringVar(&claim, "pvc", "", "Take a snapshot of this PVC, under each schedule that selects it.")
@@ -129,6 +131,8 @@ type request struct {
 	holding *holding
 	held    sets.Set[types.UID]
 	told    told
+	// without are how many schedules take no part in a request for many.
+	without int
 }
 
 // target is a PVC of which a schedule takes a snapshot.
@@ -155,7 +159,7 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
 		return err
 	}
-	err = r.find(ctx, []*v1alpha1.SnapshotSchedule{s}, claims.Items, func(why error) error { return why })
+	err = r.find(ctx, []*v1alpha1.SnapshotSchedule{s}, claims.Items, func(_ *v1alpha1.SnapshotSchedule, why error) error { return why })
 	if err == nil && len(r.targets) == 0 {
 		err = failure{fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted", name)}
 	}
@@ -176,7 +180,7 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = r.find(ctx, schedules, []corev1.PersistentVolumeClaim{claim}, func(why error) error {
+	err = r.find(ctx, schedules, []corev1.PersistentVolumeClaim{claim}, func(_ *v1alpha1.SnapshotSchedule, why error) error {
 		r.warn("%s", why)
 		return nil
 	})
@@ -203,7 +207,8 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 // find finds the targets of a request. refused is called with why a schedule takes no
 // snapshots on it.
 func (r *request) find(
-	ctx context.Context, schedules []*v1alpha1.SnapshotSchedule, claims []corev1.PersistentVolumeClaim, refused func(error) error,
+	ctx context.Context, schedules []*v1alpha1.SnapshotSchedule, claims []corev1.PersistentVolumeClaim,
+	refused func(*v1alpha1.SnapshotSchedule, error) error,
 ) error {
 	classes, err := r.readClasses(ctx)
 	if err != nil {
@@ -212,13 +217,13 @@ func (r *request) find(
 	for _, s := range schedules {
 		judge, err := snapshots.NewJudge(scheme, s, classes)
 		if err != nil {
-			err = failure{fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", s.Name, err)}
+			err = failure{fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", r.inNamespace(s), err)}
 		}
 		if err == nil {
 			err = r.addSelected(s, judge, claims)
 		}
 		if err != nil {
-			if err := refused(err); err != nil {
+			if err := refused(s, err); err != nil {
 				return err
 			}
 		}
@@ -241,7 +246,7 @@ func (r *request) addSelected(s *v1alpha1.SnapshotSchedule, judge *snapshots.Jud
 		}
 	}
 	for _, claim := range selected {
-		if err := ofFleet(s); err != nil && r.cluster == "" {
+		if err := r.ofFleet(s); err != nil && r.cluster == "" {
 			return err
 		}
 		r.add(s, judge, claim, stopped)
@@ -253,11 +258,11 @@ func (r *request) add(
 	s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim, stopped map[string]string,
 ) {
 	if why := stopped[judge.Key(claim)]; why != "" {
-		r.warn("SnapshotSchedule %s takes no snapshot of the group of PersistentVolumeClaim %s, because of %s", s.Name, claim.Name, why)
+		r.warn("SnapshotSchedule %s takes no snapshot of the group of PersistentVolumeClaim %s, because of %s", r.inNamespace(s), claim.Name, why)
 		return
 	}
 	if reason := judge.Refused(claim); reason != "" {
-		r.warn("SnapshotSchedule %s skips PersistentVolumeClaim %s: %s", s.Name, claim.Name, reason)
+		r.warn("SnapshotSchedule %s skips PersistentVolumeClaim %s: %s", r.inNamespace(s), claim.Name, reason)
 		return
 	}
 	group := ""
@@ -268,7 +273,8 @@ func (r *request) add(
 		kind := kindsOfProblems[p.Reason]
 		stopped := kind.refuses || p.Reason == v1alpha1.ReasonGroupStopped
 		if stopped && concerns(p, claim.Name, group) && s.Status.ObservedGeneration == s.Generation {
-			r.warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s", s.Name, claim.Name, reported(p).words(r.Clock.Now()))
+			r.warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s",
+				r.inNamespace(s), claim.Name, reported(p).words(r.Clock.Now()))
 		}
 	}
 	r.targets = append(r.targets, &target{schedule: s, claim: claim, key: judge.Key(claim)})

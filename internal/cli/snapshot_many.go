@@ -6,6 +6,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,7 +19,6 @@ import (
 
 // ofSelected requests a snapshot of every PVC of the schedules that a label selector matches.
 // None is no error: before the first installation of an application there is nothing to save.
-// Nothing is patched if any of them refuses.
 func (r *request) ofSelected(ctx context.Context, scope *Scope) error {
 	r.namespace = scope.namespace(r.Factory)
 	schedules, err := r.readSchedules(ctx, r.namespace, scope.Selector)
@@ -33,22 +33,44 @@ func (r *request) ofSelected(ctx context.Context, scope *Scope) error {
 		scope.sayNothingFound(r.Factory)
 		return nil
 	}
-	for _, s := range schedules {
-		if err := ofFleet(s); err != nil {
-			return err
+	schedules = slices.DeleteFunc(schedules, func(s *v1alpha1.SnapshotSchedule) bool {
+		err := r.ofFleet(s)
+		if err != nil {
+			r.leaveOut(err)
 		}
-	}
+		return err != nil
+	})
 	if err := r.findAll(ctx, schedules); err != nil {
 		return err
 	}
 	for _, s := range schedules { // without a PVC that is bound, there is nothing to save either
-		if targets := r.targetsOf(s); len(targets) > 0 {
-			if err := r.request(ctx, s, "", targets); err != nil {
-				return err
-			}
+		targets := r.targetsOf(s)
+		if len(targets) == 0 {
+			continue
+		}
+		if err := r.request(ctx, s, "", targets); ctx.Err() != nil {
+			return err
+		} else if err != nil {
+			r.leaveOut(fmt.Errorf("SnapshotSchedule %s: %w", r.inNamespace(s), err))
+			r.targets = slices.DeleteFunc(r.targets, func(t *target) bool { return t.schedule == s })
 		}
 	}
 	return nil
+}
+
+// leaveOut says why a schedule takes no part in a request for many. What others write into theirs must not keep anybody
+// from a snapshot.
+func (r *request) leaveOut(why error) {
+	r.warn("%s", why)
+	r.without++
+}
+
+// leftOut says how many schedules take no part.
+func (r *request) leftOut() error {
+	if r.without == 0 {
+		return nil
+	}
+	return failure{fmt.Errorf("%s left out: the warnings say why", plural(r.without, "SnapshotSchedule"))}
 }
 
 // ofCluster requests a snapshot of every PVC of a ClusterSnapshotSchedule, whose operator
@@ -115,11 +137,17 @@ func (r *request) findAll(ctx context.Context, schedules []*v1alpha1.SnapshotSch
 	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
 		return err
 	}
-	if err := r.find(ctx, schedules, claims.Items, func(why error) error { return why }); err != nil {
+	refused := map[*v1alpha1.SnapshotSchedule]bool{}
+	err := r.find(ctx, schedules, claims.Items, func(s *v1alpha1.SnapshotSchedule, why error) error {
+		refused[s] = true
+		r.leaveOut(why)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for _, s := range schedules {
-		if len(r.targetsOf(s)) == 0 {
+		if len(r.targetsOf(s)) == 0 && !refused[s] {
 			r.warn("SnapshotSchedule %s selects no PVC that can be snapshotted", r.inNamespace(s))
 		}
 	}

@@ -148,11 +148,11 @@ func (r *request) unserved(ctx context.Context, s *v1alpha1.SnapshotSchedule, be
 
 // ofFleet says how to request a snapshot under a schedule of a ClusterSnapshotSchedule; nil
 // if it is not one.
-func ofFleet(s *v1alpha1.SnapshotSchedule) error {
+func (r *request) ofFleet(s *v1alpha1.SnapshotSchedule) error {
 	owner := metav1.GetControllerOf(s)
 	if owner == nil || owner.Kind != "ClusterSnapshotSchedule" || !strings.HasPrefix(owner.APIVersion, v1alpha1.GroupName+"/") {
 		return nil
 	}
 	return fmt.Errorf("SnapshotSchedule %s belongs to ClusterSnapshotSchedule %s, and takes snapshots on its requests only: "+
-		"use %s snapshot --cluster-schedule %s", s.Name, owner.Name, Name, owner.Name)
+		"use %s snapshot --cluster-schedule %s", r.inNamespace(s), owner.Name, Name, word(owner.Name))
 }

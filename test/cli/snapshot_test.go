@@ -156,7 +156,7 @@ var _ = Describe("snapshot", func() {
 		schedule.Labels = map[string]string{"backup": "gold"}
 		put(time.Time{}, schedule)
 		Expect(env.fails("snapshot", "nightly")).To(ContainSubstring(told))
-		Expect(env.fails("snapshot", "-l", "backup=gold")).To(ContainSubstring(told))
+		Expect(env.exits(1, "snapshot", "-l", "backup=gold")).To(And(ContainSubstring(told), ContainSubstring("1 SnapshotSchedule left out")))
 		Expect(env.exits(1, "snapshot", "--pvc", "data-0")).To(ContainSubstring(told), "no schedule takes one of it")
 		Expect(get(schedule).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
 	})

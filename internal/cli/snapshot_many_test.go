@@ -1,0 +1,109 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// runOn runs the plugin in the namespace default of a cluster, a month after start, and returns its exit code and what it printed.
+func runOn(t *testing.T, c client.WithWatch, args ...string) (code int, printed string) {
+	now := start.AddDate(0, 0, 30)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", now.Format(http.TimeFormat))
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	var out bytes.Buffer
+	f := &Factory{
+		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out},
+		Config:    genericclioptions.NewConfigFlags(true), Clock: clocktesting.NewFakePassiveClock(now), client: c,
+	}
+	f.Config.APIServer, f.Config.Namespace = &server.URL, ptr.To("default")
+	code = execute(context.Background(), newRoot(f), args)
+	return code, out.String()
+}
+
+// requestOf returns when snapshots were requested of an object; empty if they were not.
+func requestOf(t *testing.T, c client.Client, o client.Object, namespace, name string) string {
+	if err := c.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, o); err != nil {
+		t.Fatal(err)
+	}
+	return o.GetAnnotations()[v1alpha1.AnnotationRequestedAt]
+}
+
+// goldIn is a schedule gold with the label backup=gold in a namespace, and a PVC that it selects.
+func goldIn(namespace string) (*v1alpha1.SnapshotSchedule, client.Object) {
+	s, claim := testSchedule("gold", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}), testClaim("db-0", nil)
+	s.Namespace, claim.Namespace, s.Labels = namespace, namespace, map[string]string{"backup": "gold"}
+	return s, claim
+}
+
+// Contract: CLI-9.
+func TestOneScheduleKeepsNoOtherNamespaceFromItsSnapshot(t *testing.T) {
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "snapshotschedules"}, "gold", errors.New("not here"))
+	for name, test := range map[string]struct {
+		change func(*v1alpha1.SnapshotSchedule)
+		denied error
+		warns  string
+	}{
+		"a spec that never fires": {
+			change: func(s *v1alpha1.SnapshotSchedule) { s.Spec = v1alpha1.SnapshotScheduleSpec{Schedule: "0 0 30 2 *"} },
+			warns:  "SnapshotSchedule evil/gold takes no snapshots, because its spec is invalid",
+		},
+		"a reference to a fleet": {
+			change: func(s *v1alpha1.SnapshotSchedule) {
+				s.OwnerReferences = []metav1.OwnerReference{{
+					APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterSnapshotSchedule", Name: "x; reboot", UID: "x", Controller: ptr.To(true),
+				}}
+			},
+			warns: "SnapshotSchedule evil/gold belongs to ClusterSnapshotSchedule x; reboot, and takes snapshots on its requests only: " +
+				"use kubectl snapsched snapshot --cluster-schedule 'x; reboot'",
+		},
+		"a write that is refused": {denied: denied, warns: "SnapshotSchedule evil/gold: snapshotschedules \"gold\" is forbidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad, claim := goldIn("evil")
+			if test.change != nil {
+				test.change(bad)
+			}
+			good, of := goldIn("shop")
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(bad, claim, good, of).WithInterceptorFuncs(interceptor.Funcs{
+				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+					if test.denied != nil && o.GetNamespace() == "evil" {
+						return test.denied
+					}
+					return c.Patch(ctx, o, p, opts...)
+				},
+			}).Build()
+			code, printed := runOn(t, c, "snapshot", "-A", "-l", "backup=gold")
+			if requestOf(t, c, good, "shop", "gold") == "" {
+				t.Error("namespace shop gets no snapshot")
+			}
+			if code != ExitFound || !strings.Contains(printed, "Warning: "+test.warns) || !strings.Contains(printed, "error: 1 SnapshotSchedule left out") {
+				t.Errorf("exit code %d: %s", code, printed)
+			}
+		})
+	}
+}
