@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -92,8 +91,8 @@ func (f *Factory) confirmCluster(ctx context.Context, name string) error {
 		if !metav1.IsControlledBy(s, fleet) {
 			continue
 		}
-		namespace := &corev1.Namespace{}
-		if err := f.client.Get(ctx, client.ObjectKey{Name: s.Namespace}, namespace); err != nil {
+		_, namespace := snapshots.OriginNames(s)
+		if err := f.client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
 			return err
 		}
 		n, err := f.deletedAtOnce(ctx, s, confirmed, namespace)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -105,5 +106,43 @@ func TestOneScheduleKeepsNoOtherNamespaceFromItsSnapshot(t *testing.T) {
 				t.Errorf("exit code %d: %s", code, printed)
 			}
 		})
+	}
+}
+
+func TestAScheduleThatIsGoneEndsNoWaitForOthers(t *testing.T) {
+	gone, _ := goldIn("evil")
+	s, claim := goldIn("shop")
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s).Build()
+	var out bytes.Buffer
+	r := &request{Factory: &Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &out}, client: c}, told: told{}}
+	for _, of := range []*v1alpha1.SnapshotSchedule{gone, s} {
+		r.targets = append(r.targets, &target{schedule: of, claim: claim.(*corev1.PersistentVolumeClaim)})
+	}
+	if err := r.explain(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"SnapshotSchedule evil/gold is gone", "SnapshotSchedule shop/gold has no status"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in %q", want, out.String())
+		}
+	}
+}
+
+func TestAnEditOfATenantStopsNoConfirmationOfAFleet(t *testing.T) {
+	fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: "gold", UID: "fleet-uid", Generation: 2}}
+	fleet.Spec.Template.Spec.SnapshotInterval = "6h"
+	child, _ := goldIn("evil")
+	child.Labels = map[string]string{v1alpha1.LabelClusterSchedule: "gold", v1alpha1.LabelMapKey: "evil"}
+	child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(fleet, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
+	child.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: "fleet-uid"}
+	child.Spec.Jitter = "7h" // more than the interval, which is invalid
+	c := fake.NewClientBuilder().WithScheme(scheme).
+		WithObjects(fleet, child, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "evil"}}).Build()
+	code, printed := runOn(t, c, "confirm", "--cluster-schedule", "gold")
+	if err := c.Get(context.Background(), client.ObjectKeyFromObject(fleet), fleet); err != nil {
+		t.Fatal(err)
+	}
+	if code != 0 || fleet.Annotations[v1alpha1.AnnotationConfirmGeneration] != "2" {
+		t.Errorf("exit code %d: %s", code, printed)
 	}
 }

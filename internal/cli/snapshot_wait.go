@@ -14,6 +14,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -244,7 +245,12 @@ func (r *request) explain(ctx context.Context) error {
 		}
 		asked[key] = true
 		s := &v1alpha1.SnapshotSchedule{}
-		if err := r.client.Get(ctx, key, s); err != nil {
+		err := r.client.Get(ctx, key, s)
+		if apierrors.IsNotFound(err) {
+			r.told.once(r.ErrOut, fmt.Sprintf("SnapshotSchedule %s is gone", r.inNamespace(t.schedule)))
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		switch ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); {
