@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -201,6 +202,14 @@ func readOrigin(ctx context.Context, c client.Reader, s *v1alpha1.SnapshotSchedu
 		known = append(known, o)
 	}
 	return known, nil
+}
+
+// readNamespaces reads the metadata of all namespaces.
+func (f *Factory) readNamespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	all := &metav1.PartialObjectMetadataList{}
+	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	err := f.list(ctx, all)
+	return all.Items, err
 }
 
 // judge returns the judge of a schedule.

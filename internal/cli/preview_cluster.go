@@ -8,7 +8,6 @@ import (
 	"maps"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,17 +36,16 @@ func (f *Factory) childVariants(ctx context.Context, manifest *unstructured.Unst
 	if err != nil {
 		return nil, err
 	}
-	namespaces := &metav1.PartialObjectMetadataList{}
-	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	if err := f.list(ctx, namespaces); err != nil {
+	namespaces, err := f.readNamespaces(ctx)
+	if err != nil {
 		return nil, err
 	}
 	var all []variants
-	for i := range namespaces.Items {
-		if namespaces.Items[i].DeletionTimestamp != nil {
+	for i := range namespaces {
+		if namespaces[i].DeletionTimestamp != nil {
 			continue
 		}
-		v, err := f.childVariantsIn(ctx, edit, &namespaces.Items[i], now)
+		v, err := f.childVariantsIn(ctx, edit, &namespaces[i], now)
 		if err != nil {
 			return nil, err
 		}

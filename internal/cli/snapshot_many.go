@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // ofSelected requests a snapshot of every PVC of the schedules that a label selector matches.
@@ -97,15 +98,14 @@ func (r *request) ofCluster(ctx context.Context, name string) error {
 	})
 }
 
-// childrenOf returns the schedules of a ClusterSnapshotSchedule in the namespaces that it selects:
-// on others, its requests do not count.
+// childrenOf returns the schedules of a ClusterSnapshotSchedule in the namespaces that it selects, with the specs by which
+// they take snapshots, whatever a tenant has edited. On others, its requests do not count.
 func (r *request) childrenOf(ctx context.Context, fleet *v1alpha1.ClusterSnapshotSchedule) ([]*v1alpha1.SnapshotSchedule, error) {
-	matches, err := fleet.Spec.NamespaceSelector.AsSelector()
-	if err != nil {
+	if _, err := fleet.Spec.NamespaceSelector.AsSelector(); err != nil {
 		return nil, fmt.Errorf("ClusterSnapshotSchedule %s: %w", fleet.Name, err)
 	}
-	namespaces := &corev1.NamespaceList{}
-	if err := r.list(ctx, namespaces, client.MatchingLabelsSelector{Selector: matches}); err != nil {
+	namespaces, err := r.readNamespaces(ctx)
+	if err != nil {
 		return nil, err
 	}
 	all, err := r.readSchedules(ctx, "", labels.Set{v1alpha1.LabelClusterSchedule: fleet.Name}.String())
@@ -119,14 +119,16 @@ func (r *request) childrenOf(ctx context.Context, fleet *v1alpha1.ClusterSnapsho
 		}
 	}
 	var children []*v1alpha1.SnapshotSchedule
-	for i := range namespaces.Items {
-		namespace := &namespaces.Items[i]
-		switch child := in[namespace.Name]; {
-		case child != nil:
-			children = append(children, child)
-		case namespace.DeletionTimestamp == nil:
-			r.warn("namespace %s has no SnapshotSchedule of ClusterSnapshotSchedule %s", namespace.Name, fleet.Name)
+	for i := range namespaces {
+		namespace := &namespaces[i]
+		if !snapshots.SelectsNamespace(fleet, namespace) {
+			continue
 		}
+		if child := in[namespace.Name]; child != nil {
+			children = append(children, snapshots.Decided(child, fleet, namespace))
+			continue
+		}
+		r.warn("namespace %s has no SnapshotSchedule of ClusterSnapshotSchedule %s", namespace.Name, fleet.Name)
 	}
 	return children, nil
 }

@@ -146,3 +146,41 @@ func TestAnEditOfATenantStopsNoConfirmationOfAFleet(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, printed)
 	}
 }
+
+// Contract: CLI-9.
+func TestAnEditOfATenantStopsNoRequestOfAFleet(t *testing.T) {
+	for name, edit := range map[string]func(*v1alpha1.SnapshotScheduleSpec){
+		"none":            func(*v1alpha1.SnapshotScheduleSpec) {},
+		"an invalid spec": func(s *v1alpha1.SnapshotScheduleSpec) { s.Jitter = "7h" },
+		"another selector": func(s *v1alpha1.SnapshotScheduleSpec) {
+			s.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"a": "b"}
+		},
+		"a group of no PVC": func(s *v1alpha1.SnapshotScheduleSpec) { s.Group = &v1alpha1.Group{ByLabel: "group"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: "gold", UID: "fleet-uid", Generation: 2}}
+			fleet.Spec.Template.Spec.SnapshotInterval = "6h"
+			objects := []client.Object{fleet}
+			for _, namespace := range []string{"shop", "evil"} {
+				child, claim := goldIn(namespace)
+				child.Labels = map[string]string{v1alpha1.LabelClusterSchedule: "gold", v1alpha1.LabelMapKey: namespace}
+				child.OwnerReferences = []metav1.OwnerReference{
+					*metav1.NewControllerRef(fleet, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
+				child.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: "fleet-uid"}
+				if namespace == "evil" {
+					edit(&child.Spec)
+				}
+				objects = append(objects, child, claim, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+			}
+			excluded := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "lab", Annotations: map[string]string{v1alpha1.AnnotationExclude: ""}}}
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, excluded)...).Build()
+			code, printed := runOn(t, c, "snapshot", "--cluster-schedule", "gold")
+			if code != 0 || !strings.HasSuffix(printed, "gold requested 2 snapshots\n") || strings.Contains(printed, "Warning") {
+				t.Errorf("exit code %d: %s", code, printed)
+			}
+			if requestOf(t, c, fleet, "", "gold") == "" {
+				t.Error("no namespace gets its snapshot")
+			}
+		})
+	}
+}
