@@ -13,7 +13,7 @@ type Criteria struct {
 	// anchor is ignored.
 	Requested time.Time
 	// Taken is the newest slot that each of the PVCs of a group has a snapshot for under another
-	// key: no slot of the timeline is due before the interval, or the next cron slot, after it. Zero: at once.
+	// key: the first slot is the interval, or the next cron slot, after it. Zero: any of the timeline.
 	Taken time.Time
 	// Suspend disables the slots of the timeline, but not the requested ones.
 	Suspend bool
@@ -75,15 +75,21 @@ func (c Criteria) At(now time.Time) Slots {
 	return s
 }
 
-// await leaves out the slots that are not due yet because of Taken.
+// await leaves out the slots that are not due because of Taken. The wait ends with a slot of its own: the one of the grid before it may be
+// too old by then to be taken.
 func (c Criteria) await(s *Slots, now time.Time) {
 	if c.Taken.IsZero() {
 		return
 	}
-	if due, ok := c.Timeline.following(c.Taken); ok && now.Before(due) {
+	due, ok := c.Timeline.following(c.Taken)
+	switch {
+	case !ok:
+	case now.Before(due):
 		*s = Slots{Next: due}
-	} else if !s.Previous.After(c.Taken) {
-		s.Previous = time.Time{}
+	case !s.Latest.After(due):
+		s.Current, s.Latest, s.Previous = due, due, time.Time{}
+	case s.Previous.Before(due):
+		s.Previous = due
 	}
 }
 

@@ -155,6 +155,40 @@ func TestCriteriaAtReturnsSlots(t *testing.T) {
 	}
 }
 
+// The wait of a group whose PVCs have a snapshot under another key ends with a slot, of whatever age the one of the grid is.
+//
+// Contract: GRP-7.
+func TestTheSlotAfterOneOfAnotherKey(t *testing.T) {
+	const anchor = "2026-01-01T00:00:00Z" // slots at 00:00, 06:00, 12:00 and 18:00
+	for name, tc := range map[string]struct {
+		now, current, next, latest, previous, dropped string
+	}{
+		"before the wait ends":             {now: "2026-01-02T07:59:59Z", next: "2026-01-02T08:00:00Z"},
+		"at its end":                       {"2026-01-02T08:00:00Z", "2026-01-02T08:00:00Z", "2026-01-02T12:00:00Z", "2026-01-02T08:00:00Z", "", ""},
+		"when that is too late":            {"2026-01-02T09:00:00Z", "", "2026-01-02T12:00:00Z", "2026-01-02T08:00:00Z", "", "2026-01-02T08:00:00Z"},
+		"in the grid's next slot":          {"2026-01-02T12:00:00Z", "2026-01-02T12:00:00Z", "2026-01-02T18:00:00Z", "2026-01-02T12:00:00Z", "2026-01-02T08:00:00Z", ""},
+		"in the slot of the grid after it": {"2026-01-02T18:00:00Z", "2026-01-02T18:00:00Z", "2026-01-03T00:00:00Z", "2026-01-02T18:00:00Z", "2026-01-02T12:00:00Z", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Criteria{
+				Timeline: every(t, 6*time.Hour).Timeline(instant(t, anchor), 0), Taken: instant(t, "2026-01-02T02:00:00Z"), StartingDeadline: time.Hour,
+			}.At(instant(t, tc.now))
+			got.Until = time.Time{}
+			want := Slots{}
+			for at, text := range map[*time.Time]string{
+				&want.Current: tc.current, &want.Next: tc.next, &want.Latest: tc.latest, &want.Previous: tc.previous, &want.Dropped: tc.dropped,
+			} {
+				if text != "" {
+					*at = instant(t, text)
+				}
+			}
+			if got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
 // A caller that waits until the earlier of Next and Until misses nothing.
 //
 // Contract: SLOT-12.
@@ -167,6 +201,9 @@ func TestSlotsDoNotChangeBeforeNextOrUntil(t *testing.T) {
 		criteria.StartingDeadline = time.Duration(limit.Draw(rt, "deadline")) * time.Second
 		if rapid.Bool().Draw(rt, "requested") {
 			criteria.Requested = now.Add(time.Duration(rapid.Int64Range(-1e6, 1e6).Draw(rt, "after")) * time.Second)
+		}
+		if rapid.Bool().Draw(rt, "elsewhere") {
+			criteria.Taken = now.Add(time.Duration(rapid.Int64Range(-1e6, 0).Draw(rt, "taken")) * time.Second)
 		}
 
 		got := criteria.At(now)
