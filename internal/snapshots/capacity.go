@@ -133,55 +133,75 @@ type volume struct {
 // soon is within what time a hold ends that does not count: a rollback holds all snapshots of a PVC for a day.
 const soon = 24 * time.Hour
 
-// volumesOf returns the volumes of the PVCs of a group.
-func volumesOf(of *subject, c capacity, seen mapcontroller.Observation) []volume {
-	all := make([]volume, len(of.claims))
-	for i, claim := range of.claims {
-		all[i] = volumeOf(claim, c, seen)
+// ofVolumes returns whether it matters which snapshots a volume has.
+func (c *capacity) ofVolumes() bool { return c.perVolume > 0 || c.spacing > 0 }
+
+// volumeOf returns the volume of a PVC.
+func volumeOf(claim *corev1.PersistentVolumeClaim, c capacity, seen mapcontroller.Observation) volume {
+	if !c.ofVolumes() {
+		return volume{capacity: c}
+	}
+	return volumesOf([]*corev1.PersistentVolumeClaim{claim}, c, seen)[0]
+}
+
+// volumesOf returns the volumes of PVCs of a namespace with all their snapshots, among which the outputs may be, and which may repeat.
+// It reads the record of a group snapshot once: there may be many of them, of many PVCs.
+func volumesOf(claims []*corev1.PersistentVolumeClaim, c capacity, seen mapcontroller.Observation) []volume {
+	all, at := make([]volume, len(claims)), make(map[string]int, len(claims))
+	for i, claim := range claims {
+		all[i].capacity, at[claim.Name] = c, i
+	}
+	if !c.ofVolumes() {
+		return all
+	}
+	singles, groups := sets.New[string](), sets.New[string]()
+	for _, o := range slices.Concat(seen.Outputs, seen.Related) {
+		switch v := o.(type) {
+		case *snapshotv1.VolumeSnapshot:
+			name := claimName(v)
+			i, known := at[name]
+			if known && v.Labels[v1alpha1.LabelMapKey] == string(claims[i].UID) && !singles.Has(v.Name) {
+				singles.Insert(v.Name)
+				all[i].add(v, claims[i], volumeText(v), seen.Now)
+			}
+		case *groupv1.VolumeGroupSnapshot:
+			imported := v.Spec.Source.VolumeGroupSnapshotContentName != nil
+			if imported || !isGroupKey(v.Labels[v1alpha1.LabelMapKey]) || groups.Has(v.Name) {
+				continue
+			}
+			groups.Insert(v.Name)
+			volumes := recordedVolumes(v)
+			for name, uid := range ClaimsOf(v) {
+				if i, known := at[name]; known && uid == claims[i].UID {
+					all[i].add(v, claims[i], volumes[name], seen.Now)
+				}
+			}
+		}
+	}
+	for i := range all {
+		slices.Sort(all[i].terminating)
 	}
 	return all
 }
 
-// volumeOf returns the volume of a PVC with all its snapshots, among which the outputs may be.
-func volumeOf(claim *corev1.PersistentVolumeClaim, c capacity, seen mapcontroller.Observation) (v volume) {
-	v.capacity = c
-	if c.perVolume == 0 && c.spacing == 0 {
-		return v
+// add adds a snapshot, or a group snapshot, of the PVC, which says of which volume it is, or nothing.
+func (v *volume) add(o client.Object, claim *corev1.PersistentVolumeClaim, of string, now time.Time) {
+	if o.GetNamespace() != claim.Namespace {
+		return
 	}
-	known := sets.New[string]()
-	for _, o := range slices.Concat(seen.Outputs, seen.Related) {
-		if o.GetNamespace() != claim.Namespace || !isOf(o, claim) || known.Has(o.GetName()) {
-			continue
-		}
-		known.Insert(o.GetName())
-		if created := o.GetCreationTimestamp().Add(time.Second); created.After(v.newest) { // it is truncated to a second
-			v.newest = created
-		}
-		if !isOfVolume(o, claim) {
-			continue
-		}
-		v.snapshots = append(v.snapshots, o)
-		if until, held := HeldUntil(o); held && until.After(seen.Now.Add(soon)) {
-			v.held++
-		}
-		if o.GetDeletionTimestamp() != nil {
-			v.terminating = append(v.terminating, o.GetName())
-		}
+	if created := o.GetCreationTimestamp().Add(time.Second); created.After(v.newest) { // it is truncated to a second
+		v.newest = created
 	}
-	slices.Sort(v.terminating)
-	return v
-}
-
-// isOf returns whether a snapshot, or a group snapshot, is of a PVC.
-func isOf(o client.Object, claim *corev1.PersistentVolumeClaim) bool {
-	switch v := o.(type) {
-	case *snapshotv1.VolumeSnapshot:
-		return claimName(o) == claim.Name && o.GetLabels()[v1alpha1.LabelMapKey] == string(claim.UID)
-	case *groupv1.VolumeGroupSnapshot:
-		imported := v.Spec.Source.VolumeGroupSnapshotContentName != nil
-		return !imported && isGroupKey(v.Labels[v1alpha1.LabelMapKey]) && ClaimsOf(v)[claim.Name] == claim.UID
+	if !isOfVolume(o, claim, of) {
+		return
 	}
-	return false
+	v.snapshots = append(v.snapshots, o)
+	if until, held := HeldUntil(o); held && until.After(now.Add(soon)) {
+		v.held++
+	}
+	if o.GetDeletionTimestamp() != nil {
+		v.terminating = append(v.terminating, o.GetName())
+	}
 }
 
 // full returns whether a volume has no place for a snapshot.

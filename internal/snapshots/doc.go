@@ -18,6 +18,7 @@
 //	mapping.go      which decision is made about a key
 //	groupmap.go     Map and Tombstone of groups
 //	map.go          Map and Tombstone of PVCs
+//	waits.go        how many snapshots count and wait, and why a group found no room
 //	inflight.go     creates wait until their storage driver has room
 //	nomatch.go      what labels exist where a spec selects no PVC
 //	waiting.go      the slot of a PVC that waits, and what it waits for

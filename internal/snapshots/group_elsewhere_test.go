@@ -5,15 +5,18 @@ package snapshots
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 // relabeled are the group snapshots of a PVC whose label of byLabel changes.
@@ -95,6 +98,76 @@ func TestAPVCWithoutAnySnapshotIsTakenAtOnceInANewGroup(t *testing.T) {
 	})
 	if len(d.Create) != 1 {
 		t.Errorf("creates %d: one of its PVCs has no snapshot", len(d.Create))
+	}
+}
+
+// A group snapshot of another key counts for a PVC if it holds it, or will: not because the PVC is in its record.
+//
+// Contract: GRP-7.
+func TestAGroupSnapshotOfAnotherKeyCountsForThePVCsThatItHolds(t *testing.T) {
+	started := func(of groupBuilder) groupBuilder {
+		of.Spec.Source.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
+		return of.uncut()
+	}
+	others := func(of groupBuilder) groupBuilder {
+		of.Spec.Source.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db", "team": "v0"}}
+		return of.uncut()
+	}
+	deleting := func(of groupBuilder) groupBuilder { markDeleting(of); return of }
+	unreadyMember := func(members []client.Object) { members[0].(*snapshotv1.VolumeSnapshot).Status.ReadyToUse = nil }
+	for name, tc := range map[string]struct {
+		of     groupBuilder
+		counts bool
+	}{
+		"holds it":                                  {group(2*time.Hour, "a", "a"), true},
+		"was cut without it":                        {group(2*time.Hour, "a", ""), false},
+		"holds another one of its record":           {group(2*time.Hour, "a b", "b"), false},
+		"its member is not ready":                   {group(2*time.Hour, "a", "a").with(unreadyMember), false},
+		"is being deleted":                          {deleting(group(2*time.Hour, "a", "a")), false},
+		"is cut of it, in progress":                 {group(30*time.Minute, "a", "a").unready(), true},
+		"is cut without it, in progress":            {group(30*time.Minute, "a", "").unready(), false},
+		"will be cut of it":                         {started(group(30*time.Minute, "a", "")), true},
+		"will be cut of it, and does not record it": {started(group(30*time.Minute, "b", "")), false},
+		"will be cut of others":                     {others(group(30*time.Minute, "a", "")), false},
+		"is not cut in time":                        {started(group(2*time.Hour, "a", "")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.of.Labels[v1alpha1.LabelMapKey] = "g-" + strings.Repeat("a", groupKeyLength)
+			cached, err := stripGroup(tc.of.DeepCopy())
+			must(t, err)
+			compiled, err := Compile(every("6h").grouped().readyDeadline("1h").SnapshotSchedule)
+			must(t, err)
+			d := compiled.Map(mapcontroller.Observation{
+				Now: noon, MapKey: wholeKey, Selected: []client.Object{claim("a").member().PersistentVolumeClaim},
+				Elsewhere: []client.Object{cached.(client.Object)}, Children: tc.of.members,
+			})
+			if counts := len(d.Ensure) == 0; counts != tc.counts {
+				t.Errorf("counts: %t", counts)
+			}
+		})
+	}
+}
+
+// The slot of a group whose PVCs have a snapshot under another key is when the interval has passed since it: that of the grid may be older
+// than startingDeadline by then.
+//
+// Contract: GRP-7, SLOT-5.
+func TestARelabeledGroupMissesNoSlotByStartingDeadline(t *testing.T) {
+	s := every("24h").grouped().ttl("10d").deadline("2h")
+	base := s.CreationTimestamp.Add(2*day + 6*time.Hour) // six hours after a slot
+	r := newRelabeled(t, s.requested(rfc3339(base)))
+	r.label("v0")
+	if r.take(base) != 1 {
+		t.Fatal("the request is not taken")
+	}
+	if r.label("v1"); r.take(base.Add(day-time.Second)) != 0 {
+		t.Fatal("it is taken before the interval has passed")
+	}
+	if r.take(base.Add(day+time.Hour)) != 1 {
+		t.Fatal("it is not taken after the interval")
+	}
+	if got := slotOf(r.made[1].(*groupv1.VolumeGroupSnapshot)); !got.Equal(base.Add(day)) {
+		t.Errorf("taken for %v, want %v", got, base.Add(day))
 	}
 }
 

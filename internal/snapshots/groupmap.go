@@ -69,12 +69,12 @@ func (p *program) unsettled(of *subject, slots schedule.Slots, seen mapcontrolle
 func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decision {
 	seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
 	g := groupSeriesOf(seen)
-	of := p.groupOf(seen, g.Whole.Snapshots)
+	of := p.groupOf(seen, g)
 	slots := p.slots(&of, seen.Now)
 	classes := Classes{Known: p.classesKnown, GroupsUnknown: p.groupClassesUnknown || len(seen.Missing) > 0, All: seen.Related}
 	class, ofDriver, refused, skipReason := p.classForGroup(&of, classes, seen)
 	limit, guessed := classes.guess(ofDriver, classTaken(seen.Outputs))
-	volumes := volumesOf(&of, classes.capacityOf(limit), seen)
+	volumes := volumesOf(of.claims, classes.capacityOf(limit), seen)
 	for i := range volumes {
 		volumes[i].guessed = guessed
 	}

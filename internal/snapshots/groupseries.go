@@ -59,15 +59,19 @@ func groupSeriesOf(seen mapcontroller.Observation) *groupSeries {
 	for _, o := range slices.Concat(seen.Selected, seen.Unselected) {
 		names[o.GetName()] = o.GetUID()
 	}
+	labeled := map[string][]client.Object{} // there may be many, of many group snapshots
+	for _, o := range seen.Children {
+		labeled[o.GetLabels()[v1alpha1.LabelGroupSnapshot]] = append(labeled[o.GetLabels()[v1alpha1.LabelGroupSnapshot]], o)
+	}
 	g.elsewhere = &groupSeries{}
 	for _, o := range seen.Elsewhere {
 		if v, is := o.(*groupv1.VolumeGroupSnapshot); is && isGroupKey(v.Labels[v1alpha1.LabelMapKey]) {
-			g.elsewhere.add(v, members.Of(v, seen.Children), nil, nil)
+			g.elsewhere.add(v, members.Of(v, labeled[v.Name]), nil, nil)
 		}
 	}
 	g.Elsewhere, g.ElsewhereParts = g.elsewhere.Whole.Snapshots, g.elsewhere.Parts
 	for _, o := range seen.Outputs {
-		g.add(o.(*groupv1.VolumeGroupSnapshot), members.Of(o, seen.Children), names, restores)
+		g.add(o.(*groupv1.VolumeGroupSnapshot), members.Of(o, labeled[o.GetName()]), names, restores)
 	}
 	return g
 }
@@ -179,7 +183,7 @@ func (g *groupSeries) everywhere(claim *corev1.PersistentVolumeClaim) []retentio
 }
 
 // groupOf returns the group of the selected PVCs of a key with its group snapshots as a subject.
-func (p *program) groupOf(seen mapcontroller.Observation, series []retention.Snapshot) subject {
+func (p *program) groupOf(seen mapcontroller.Observation, g *groupSeries) subject {
 	of := subject{key: seen.MapKey}
 	var oldest time.Time
 	for _, o := range seen.Selected {
@@ -193,7 +197,8 @@ func (p *program) groupOf(seen mapcontroller.Observation, series []retention.Sna
 	if of.anchor = p.schedule.CreationTimestamp.Time; oldest.After(of.anchor) {
 		of.anchor = oldest
 	}
-	of.carried, of.taken = retention.Rhythm(oldest, series, seen.Now), takenElsewhere(of.claims, seen)
+	of.carried = retention.Rhythm(oldest, g.Whole.Snapshots, seen.Now)
+	of.taken = g.takenElsewhere(of.claims, p.spec.retention.ReadyDeadline, seen.Now)
 	of.claim = of.claims[0]
 	of.group = cmp.Or(of.claims[0].Labels[p.schedule.Spec.Group.ByLabel], p.schedule.Name)
 	return of
@@ -201,29 +206,44 @@ func (p *program) groupOf(seen mapcontroller.Observation, series []retention.Sna
 
 // takenElsewhere returns the newest slot of a group without snapshots that each of its PVCs has one for under another key of the
 // schedule; zero if one of them has none. To relabel a PVC is then no request.
-func takenElsewhere(claims []*corev1.PersistentVolumeClaim, seen mapcontroller.Observation) (newest time.Time) {
-	if slices.ContainsFunc(seen.Outputs, func(o client.Object) bool { return o.GetDeletionTimestamp() == nil }) {
+func (g *groupSeries) takenElsewhere(claims []*corev1.PersistentVolumeClaim, readyDeadline time.Duration, now time.Time) (newest time.Time) {
+	if slices.ContainsFunc(g.Whole.Snapshots, func(s retention.Snapshot) bool { return !s.Deleting }) {
 		return time.Time{}
 	}
-	for _, claim := range claims {
-		var last time.Time
-		for _, o := range seen.Elsewhere {
-			if o.GetDeletionTimestamp() != nil || ClaimsOf(o)[claim.Name] != claim.UID {
-				continue
-			}
-			s := snapshotOfGroup(o.(*groupv1.VolumeGroupSnapshot)) // which alone have a record
-			if slot := s.Slot(seen.Now); slot.After(last) {
-				last = slot
+	last := make([]time.Time, len(claims))
+	for i := range g.elsewhere.outputs {
+		slot, has := g.elsewhere.Whole.Snapshots[i].Slot(now), g.elsewhere.has(i, readyDeadline, now)
+		for j, claim := range claims {
+			if slot.After(last[j]) && has(claim) {
+				last[j] = slot
 			}
 		}
-		if last.IsZero() {
-			return last
+	}
+	for _, slot := range last {
+		if slot.IsZero() {
+			return slot
 		}
-		if last.After(newest) {
-			newest = last
+		if slot.After(newest) {
+			newest = slot
 		}
 	}
 	return newest
+}
+
+// has returns of which PVCs group snapshot i is one: those that it holds, or will hold. A PVC that is relabeled before the cut is in
+// the record, and in no cut.
+func (g *groupSeries) has(i int, readyDeadline time.Duration, now time.Time) func(*corev1.PersistentVolumeClaim) bool {
+	v, state := g.outputs[i], g.Whole.Snapshots[i].State(now, readyDeadline)
+	var record map[string]types.UID
+	if state == retention.InProgress {
+		record = ClaimsOf(v)
+	}
+	return func(claim *corev1.PersistentVolumeClaim) bool {
+		if m := g.held[i][claim.UID]; m != nil {
+			return state == retention.InProgress || state == retention.Ready && readyToUse(m)
+		}
+		return record[claim.Name] == claim.UID && selects(v, claim)
+	}
 }
 
 // unboundFor is how old a group snapshot without content must be at least before it is deleted.

@@ -5,7 +5,6 @@ package snapshots
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -22,7 +21,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // inFlight asks the limits about every create, and reports to them what becomes of
@@ -92,18 +90,18 @@ func (f *inFlight) mayCreate(req mapcontroller.Request, create []mapcontroller.D
 	}
 	// To look up the snapshots of all schedules of a namespace takes long, so it is done without the lock that all
 	// namespaces share. What was created before is known to the limits, or in the cache, which is read only now. If
-	// anything that was known has left the limits meanwhile, it may be in neither.
-	for try, ok := 0, false; !ok; try++ {
+	// anything that was known has left the limits meanwhile, it may be in neither, and the key waits if that goes on.
+	for try, ok := 1, false; !ok; try++ {
 		mark := f.mark()
-		volumes := f.volumes(claims, storage)
+		c.Volumes = f.volumes(claims, storage)
 		f.with(func(now time.Time) (wake []limits.Wake) {
-			if ok = !f.limits.LeftSince(mark, c.Snapshot.Volumes); !ok {
-				if ok = try > 2; !ok {
+			if storage.ofVolumes() && f.limits.LeftSince(mark, c.Snapshot.Volumes) {
+				if try < maxLookUps {
 					return nil
 				}
-				volumes = f.volumes(claims, storage)
+				c.Volumes = []limits.Volume{{Name: c.Snapshot.Volumes[0], Spacing: time.Second, Newest: now}}
 			}
-			c.Volumes = volumes
+			ok = true
 			var reason limits.Reason
 			reason, wake = f.limits.MayCreate(now, c)
 			why = string(reason)
@@ -113,17 +111,28 @@ func (f *inFlight) mayCreate(req mapcontroller.Request, create []mapcontroller.D
 	return why
 }
 
+// maxLookUps is how often the snapshots of some volumes are looked up in a pass. Whoever makes snapshots of them come and go all the
+// time, waits.
+const maxLookUps = 4
+
 func (f *inFlight) mark() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.limits.Mark()
 }
 
-// volumes returns what is known of the volumes of PVCs.
+// volumes returns what is known of the volumes of PVCs of a namespace, if it matters.
 func (f *inFlight) volumes(claims []*corev1.PersistentVolumeClaim, storage capacity) (all []limits.Volume) {
-	for _, claim := range claims {
-		seen := volumeOf(claim, storage, mapcontroller.Observation{Outputs: f.ofVolume(storage, claim.Namespace, string(claim.UID))})
-		all = append(all, seen.limits(string(claim.UID)))
+	if !storage.ofVolumes() || len(claims) == 0 {
+		return nil
+	}
+	uids := make([]string, len(claims))
+	for i, claim := range claims {
+		uids[i] = string(claim.UID)
+	}
+	seen := mapcontroller.Observation{Outputs: f.ofVolumes(claims[0].Namespace, uids)}
+	for i, v := range volumesOf(claims, storage, seen) {
+		all = append(all, v.limits(uids[i]))
 	}
 	return all
 }
@@ -139,19 +148,24 @@ func (f *inFlight) claim(namespace, name string) *corev1.PersistentVolumeClaim {
 	return c
 }
 
-// ofVolume returns the snapshots of the PVC of a UID, of all schedules, if it matters how many there are.
-func (f *inFlight) ofVolume(storage capacity, namespace, uid string) (all []client.Object) {
-	if storage.perVolume == 0 && storage.spacing == 0 {
-		return nil
+// ofVolumes returns the snapshots of the PVCs of some UIDs, of all schedules. A group snapshot is of many, and comes once.
+func (f *inFlight) ofVolumes(namespace string, uids []string) (all []client.Object) {
+	schedules, known := f.stores.List(anySchedule, namespace), map[client.Object]bool{}
+	for _, uid := range uids {
+		for _, s := range schedules {
+			all = append(all, f.controller.Outputs(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: uid})...)
+		}
+		for _, o := range f.controller.MadeFrom(namespace, uid) {
+			if !known[o] {
+				known[o], all = true, append(all, o)
+			}
+		}
 	}
-	for _, s := range f.stores.List(anySchedule, namespace) {
-		all = append(all, f.controller.Outputs(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: uid})...)
-	}
-	return append(all, f.controller.MadeFrom(namespace, uid)...)
+	return all
 }
 
 // related returns the snapshots of the PVCs of a key, of all schedules, for its decisions.
-func (f *inFlight) related(req mapcontroller.Request) (all []client.Object) {
+func (f *inFlight) related(req mapcontroller.Request) []client.Object {
 	if !f.classesKnown || !slices.ContainsFunc(f.allClasses(), func(o client.Object) bool {
 		_, limited := o.GetAnnotations()[v1alpha1.AnnotationMaxPerVolume]
 		return limited
@@ -160,12 +174,11 @@ func (f *inFlight) related(req mapcontroller.Request) (all []client.Object) {
 	}
 	uids := []string{req.MapKey}
 	if isGroupKey(req.MapKey) {
-		uids = f.controller.Inputs(req)
+		if uids = f.controller.Inputs(req); len(uids) > maxGroup { // none is taken of them
+			return nil
+		}
 	}
-	for _, uid := range uids {
-		all = append(all, f.ofVolume(capacity{perVolume: 1}, req.Parent.Namespace, uid)...)
-	}
-	return all
+	return f.ofVolumes(req.Parent.Namespace, uids)
 }
 
 func (f *inFlight) readyDeadline(s *v1alpha1.SnapshotSchedule) time.Duration {
@@ -339,27 +352,6 @@ func (f *inFlight) tried(namespace string, outcome mapcontroller.Outcome) {
 	})
 }
 
-// counts returns the counts by label.
-func (f *inFlight) counts() map[string]limits.Count {
-	byLabel := map[string]limits.Count{metrics.OtherDrivers: {}}
-	for _, o := range f.allClasses() {
-		if d, _ := driverOfClass(o); driverNamed(string(d)) != "" {
-			byLabel[string(d)] = limits.Count{}
-		}
-	}
-	f.mu.Lock()
-	counts := f.limits.Counts(f.clock.Now())
-	f.mu.Unlock()
-	for name, c := range counts {
-		if _, isClass := byLabel[name]; !isClass || !f.classesKnown {
-			name = metrics.OtherDrivers
-		}
-		sum := byLabel[name]
-		byLabel[name] = limits.Count{InFlight: sum.InFlight + c.InFlight, Waiting: sum.Waiting + c.Waiting}
-	}
-	return byLabel
-}
-
 // forget is called after a schedule is deleted. Its snapshots may stay, and do not count.
 func (f *inFlight) forget(parent types.NamespacedName) {
 	var names []string
@@ -374,23 +366,6 @@ func (f *inFlight) forget(parent types.NamespacedName) {
 			}
 		}
 	}
-}
-
-// shortage returns the problem of a group that found no room while its driver was reserved for it; without a reason, it has none.
-func (f *inFlight) shortage(req limits.Request, d driver) Problem {
-	f.mu.Lock()
-	s, ok := f.limits.Shortage(req)
-	f.mu.Unlock()
-	if !ok {
-		return Problem{}
-	}
-	limit := "max-in-flight"
-	if s.Reason == limits.Pending {
-		limit = "max-pending"
-	}
-	return Problem{Reason: v1alpha1.ReasonGroupWaits, Harmless: true, Message: fmt.Sprintf(
-		"the group needs %d places, and found no room while driver %s was reserved for this namespace: "+
-			"of the %d of %s, this namespace has %d, and others have %d", s.Needs, d, s.Size, limit, s.Own, s.Others)}
 }
 
 func isCreate(f mapcontroller.Failure) bool { return f.Verb == mapcontroller.VerbCreate }

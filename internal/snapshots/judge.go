@@ -253,7 +253,10 @@ func (j *Judge) complete(seen mapcontroller.Observation, status any) Judgment {
 // subject returns what is selected, with the snapshots of its series.
 func (j *Judge) subject(seen mapcontroller.Observation, series []retention.Snapshot) subject {
 	if isGroupKey(seen.MapKey) {
-		return j.program.groupOf(seen, series)
+		seen.Outputs = nil
+		g := groupSeriesOf(seen)
+		g.Whole.Snapshots = series
+		return j.program.groupOf(seen, g)
 	}
 	return subjectOf(j.program.schedule, seen.Selected[0].(*corev1.PersistentVolumeClaim), series, seen.Now)
 }

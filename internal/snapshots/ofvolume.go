@@ -45,23 +45,19 @@ func volumeText(o client.Object) string {
 	return text
 }
 
-// recordedVolume returns of which volume of a PVC a snapshot, or a group snapshot, was taken; empty if it does not say so.
-func recordedVolume(o client.Object, claim string) string {
-	text := volumeText(o)
-	if _, isGroup := o.(*groupv1.VolumeGroupSnapshot); !isGroup {
-		return text
-	}
-	var volumes map[string]string
+// recordedVolumes returns of which volumes of its PVCs a group snapshot was taken, by the names of the PVCs.
+func recordedVolumes(v *groupv1.VolumeGroupSnapshot) (volumes map[string]string) {
+	text := volumeText(v)
 	if text == "" || json.Unmarshal([]byte(text), &volumes) != nil {
-		return ""
+		return nil
 	}
-	return volumes[claim]
+	return volumes
 }
 
-// isOfVolume returns whether a snapshot, or a group snapshot, of a PVC is of the volume that the PVC has now. A rollback
-// carries over those of an earlier one. What does not say of which volume it is, is of an earlier one if it is older than the PVC.
-func isOfVolume(o client.Object, claim *corev1.PersistentVolumeClaim) bool {
-	if volume := recordedVolume(o, claim.Name); volume != "" {
+// isOfVolume returns whether a snapshot, or a group snapshot, of a PVC is of the volume that the PVC has now, if it says of which one
+// it is. A rollback carries over those of an earlier one. What does not say so is of an earlier one if it is older than the PVC.
+func isOfVolume(o client.Object, claim *corev1.PersistentVolumeClaim, volume string) bool {
+	if volume != "" {
 		return volume == claim.Spec.VolumeName
 	}
 	created := o.GetCreationTimestamp()

@@ -43,7 +43,7 @@ func TestSnapshotsNameTheirVolume(t *testing.T) {
 	}, nil, noon)
 	cached := strip(t, stripGroup, group.DeepCopy())
 	for _, v := range []*groupv1.VolumeGroupSnapshot{group, cached} {
-		if recordedVolume(v, "a") != "pv-a" || recordedVolume(v, "b") != "pv-b" || recordedVolume(v, "c") != "" {
+		if of := recordedVolumes(v); of["a"] != "pv-a" || of["b"] != "pv-b" || of["c"] != "" {
 			t.Errorf("the volumes are %v", v.Annotations)
 		}
 	}
@@ -73,7 +73,7 @@ func TestWhichSnapshotsAreOfTheVolume(t *testing.T) {
 		for what, v := range map[string]*snapshotv1.VolumeSnapshot{
 			"live": tc.snapshot.VolumeSnapshot, "cached": once, "stripped twice": strip(t, stripSnapshot, once.DeepCopy()),
 		} {
-			if got := isOfVolume(v, c.PersistentVolumeClaim); got != tc.want {
+			if got := isOfVolume(v, c.PersistentVolumeClaim, volumeText(v)); got != tc.want {
 				t.Errorf("%s, %s: got %v, want %v", name, what, got, tc.want)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -210,7 +211,9 @@ func stripGroup(o any) (any, error) {
 	v.Annotations = only(v.Annotations, v1alpha1.AnnotationScheduledAt, v1alpha1.AnnotationRhythm,
 		v1alpha1.AnnotationClaims, v1alpha1.AnnotationVolume, v1alpha1.AnnotationHold)
 	v.Spec.VolumeGroupSnapshotClassName = bounded(v.Spec.VolumeGroupSnapshotClassName)
-	v.Spec.Source = groupv1.VolumeGroupSnapshotSource{VolumeGroupSnapshotContentName: bounded(v.Spec.Source.VolumeGroupSnapshotContentName)}
+	v.Spec.Source = groupv1.VolumeGroupSnapshotSource{
+		Selector: selectorOf(v), VolumeGroupSnapshotContentName: bounded(v.Spec.Source.VolumeGroupSnapshotContentName),
+	}
 	if v.Status != nil {
 		v.Status.BoundVolumeGroupSnapshotContentName = bounded(v.Status.BoundVolumeGroupSnapshotContentName)
 		if e := v.Status.Error; e != nil {
@@ -223,4 +226,37 @@ func stripGroup(o any) (any, error) {
 		}
 	}
 	return v, nil
+}
+
+// maxSelector is how many bytes the labels have by which a group snapshot finds its PVCs: 33 of the longest.
+const maxSelector = 13_000
+
+// selectorOf returns by which labels an uncut group snapshot finds its PVCs; nil if it does otherwise than the operator writes it.
+func selectorOf(v *groupv1.VolumeGroupSnapshot) *metav1.LabelSelector {
+	s := v.Spec.Source.Selector
+	if taken := snapshotOfGroup(v); s == nil || len(s.MatchExpressions) > 0 || !taken.Uncut() {
+		return nil
+	}
+	n := 0
+	for key, value := range s.MatchLabels {
+		n += len(key) + len(value)
+	}
+	if n > maxSelector {
+		return nil
+	}
+	return s
+}
+
+// selects returns whether an uncut group snapshot will be cut of a PVC, too.
+func selects(v *groupv1.VolumeGroupSnapshot, claim *corev1.PersistentVolumeClaim) bool {
+	s := selectorOf(v)
+	if s == nil {
+		return false
+	}
+	for key, value := range s.MatchLabels {
+		if has, ok := claim.Labels[key]; !ok || has != value {
+			return false
+		}
+	}
+	return true
 }
