@@ -125,7 +125,7 @@ func (f *Factory) deletedAtOnce(ctx context.Context, s *v1alpha1.SnapshotSchedul
 		return 0, err
 	}
 	now := f.Clock.Now()
-	inv.origin = origin
+	inv.origins = originsOf(s, origin)
 	_, judged, err := inv.judged(snapshots.Recorded(s, now, origin...), now)
 	if err != nil {
 		return 0, fmt.Errorf("SnapshotSchedule %s: %w", s.Name, err)

@@ -152,6 +152,9 @@ func (f *Factory) readCoverage(ctx context.Context, scope *Scope, now time.Time)
 	if err != nil {
 		return nil, err
 	}
+	if inv.origins, err = f.readOrigins(ctx, schedules); err != nil {
+		return nil, err
+	}
 	found := coverageOf(schedules, inv, now)
 	if namespace := scope.namespace(f); len(found.Claims) == 0 && namespace != "" {
 		// Its users may not be allowed to read it.
@@ -176,16 +179,17 @@ func coverageOf(found []*v1alpha1.SnapshotSchedule, inv *inventory, now time.Tim
 			}
 			continue
 		}
+		decided := inv.origins.decided(s)
 		for of, d := range judged {
 			if of.state(judge) != stateSelected {
 				continue
 			}
 			if of.claim != nil {
-				under[of.claim] = append(under[of.claim], relationOf(s, of.claim, d, now))
+				under[of.claim] = append(under[of.claim], relationOf(decided, of.claim, d, now))
 			}
 			for i := range d.Parts {
 				claim := of.claimNamed(d.Parts[i].Claim)
-				under[claim] = append(under[claim], relationOf(s, claim, d.OfPart(i), now))
+				under[claim] = append(under[claim], relationOf(decided, claim, d.OfPart(i), now))
 			}
 		}
 	}

@@ -98,8 +98,8 @@ func TestPreviewSaysThatAChildWithAnotherSpecDeletesNothing(t *testing.T) {
 	present, stricter := delayed(s)
 	parent, namespace := snapshots.OriginNames(present)
 	parent.Spec.Template.Spec = present.Spec
-	s.inv.origin = []client.Object{parent, namespace} // which selects it
-	change := variants{present: present, future: stricter}.recorded(s.now, s.inv.origin)
+	s.inv.origins = originsOf(present, []client.Object{parent, namespace}) // which selects it
+	change := variants{present: present, future: stricter}.recorded(s.now, s.inv.origins.of(present))
 	p := previewed(t, s, change)
 	warnings := strings.Join(p.Warnings, "\n")
 	want := "38 snapshots would be deleted at once, and would be kept, because the spec is not that of the template of ClusterSnapshotSchedule tiers"

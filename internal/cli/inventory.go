@@ -31,8 +31,8 @@ import (
 // inventory is what was read of one or all namespaces.
 type inventory struct {
 	classes snapshots.Classes
-	// origin is that of the one schedule that is judged, as far as it is known.
-	origin []client.Object
+	// origins are those of the schedules that are judged, as far as they are known.
+	origins origins
 	// All are by namespace. members are those of groups.
 	claims, snapshots, groups, members map[string][]client.Object
 	// needsGroups is called for a schedule that takes group snapshots.
@@ -183,25 +183,10 @@ func (f *Factory) readOf(ctx context.Context, name string, opts ...client.ListOp
 		return nil, nil, err
 	}
 	inv, err := f.readInventory(ctx, f.namespace, labels.Everything(), append(opts, managed, ofSchedule(name))...)
-	return s, inv, err
-}
-
-// readOrigin reads the ClusterSnapshotSchedule of a schedule's name, and the namespace. A
-// user of a namespace may not be allowed to: then nobody is assumed to have confirmed a
-// child, which only delays deletes.
-func readOrigin(ctx context.Context, c client.Reader, s *v1alpha1.SnapshotSchedule) ([]client.Object, error) {
-	var known []client.Object
-	parent, namespace := snapshots.OriginNames(s)
-	for _, o := range []client.Object{parent, namespace} {
-		switch err := c.Get(ctx, client.ObjectKeyFromObject(o), o); {
-		case apierrors.IsForbidden(err), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-			return known, nil
-		case err != nil:
-			return nil, err
-		}
-		known = append(known, o)
+	if err == nil {
+		inv.origins, err = f.readOrigins(ctx, []*v1alpha1.SnapshotSchedule{s})
 	}
-	return known, nil
+	return s, inv, err
 }
 
 // readNamespaces reads the metadata of all namespaces.
@@ -214,7 +199,7 @@ func (f *Factory) readNamespaces(ctx context.Context) ([]metav1.PartialObjectMet
 
 // judge returns the judge of a schedule.
 func (inv *inventory) judge(s *v1alpha1.SnapshotSchedule) (*snapshots.Judge, error) {
-	return snapshots.NewJudge(scheme, s, inv.classes, inv.origin...)
+	return snapshots.NewJudge(scheme, s, inv.classes, inv.origins.of(s)...)
 }
 
 // judged returns a schedule's judge, and iterates over its series with what the operator

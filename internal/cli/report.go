@@ -157,6 +157,9 @@ func (f *Factory) readClusterReport(ctx context.Context, scope *Scope, now time.
 	if err != nil {
 		return r, err
 	}
+	if inv.origins, err = f.readOrigins(ctx, found); err != nil {
+		return r, err
+	}
 	r.Coverage = coverageOf(found, inv, now)
 	work := inv.shares(found)
 	for _, s := range found {
@@ -223,9 +226,6 @@ func (f *Factory) readFleets(ctx context.Context) (all []fleetReport, err error)
 func (f *Factory) reportOn(
 	ctx context.Context, s *v1alpha1.SnapshotSchedule, inv inventory, now time.Time, work int,
 ) (r scheduleReport, err error) {
-	if inv.origin, err = readOrigin(ctx, f.client, s); err != nil {
-		return r, err
-	}
 	r.Status, r.OldestRecoveryPointTime = statusOf(s, &inv, now), s.Status.OldestRecoveryPointTime
 	if r.Status.InvalidSpec != "" {
 		return r, nil
@@ -250,7 +250,7 @@ func (r *scheduleReport) lookAhead(s *v1alpha1.SnapshotSchedule, inv *inventory,
 	if r.Timeline, err = timelineOf(s, inv, "", now); err != nil {
 		return err
 	}
-	p, err := previewOf(variants{present: s, future: s, work: work}.recorded(now, inv.origin), inv, now, now.Add(reportAhead))
+	p, err := previewOf(variants{present: s, future: s, work: work}.recorded(now, inv.origins.of(s)), inv, now, now.Add(reportAhead))
 	if err != nil {
 		return err
 	}

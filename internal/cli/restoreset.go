@@ -68,7 +68,11 @@ func (r *restoration) selectedBy(ctx context.Context, name string, hasSnapshots 
 	if err != nil {
 		return nil, err
 	}
-	judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{})
+	origin, err := readOrigin(ctx, r.client, s)
+	if err != nil {
+		return nil, err
+	}
+	judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{}, origin...)
 	if err != nil {
 		r.warn("the spec of SnapshotSchedule %s is invalid: whether PVCs are missing in the set is unknown", name)
 		return nil, nil //nolint:nilerr // the snapshots can be restored all the same

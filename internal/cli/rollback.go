@@ -106,6 +106,7 @@ type rollbackRun struct {
 	targets   map[string]*snapshotv1.VolumeSnapshot
 	seen      map[string]bool
 	schedules []*v1alpha1.SnapshotSchedule
+	origins   origins
 	// own is the lock that this run has. It was taken off if released is set.
 	own              *rollback.Lock
 	released, scaled bool

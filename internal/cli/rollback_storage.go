@@ -64,6 +64,9 @@ func (r *rollbackRun) readSchedule(ctx context.Context, c *rollback.Claim, p *co
 		if r.schedules, err = r.readSchedules(ctx, r.namespace, ""); err != nil {
 			return err
 		}
+		if r.origins, err = r.readOrigins(ctx, r.schedules); err != nil {
+			return err
+		}
 	}
 	var templates []*v1alpha1.SnapshotTemplateSpec
 	// An imported one's class may be of another driver, and a member of a group snapshot has none.
@@ -71,9 +74,9 @@ func (r *rollbackRun) readSchedule(ctx context.Context, c *rollback.Claim, p *co
 		templates = append(templates, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: v.Spec.VolumeSnapshotClassName})
 	}
 	for _, s := range r.schedules {
-		judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{})
+		judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{}, r.origins.of(s)...)
 		if err == nil && judge.Selects(p) && s.DeletionTimestamp == nil {
-			templates = append(templates, &s.Spec.SnapshotTemplate.Spec)
+			templates = append(templates, &r.origins.decided(s).Spec.SnapshotTemplate.Spec)
 		}
 	}
 	c.Class, err = r.safetyClass(ctx, p, append(templates, &v1alpha1.SnapshotTemplateSpec{}))

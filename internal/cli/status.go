@@ -127,12 +127,15 @@ func (s *Scope) read(ctx context.Context, f *Factory, args []string) ([]*v1alpha
 		return nil, nil, err
 	}
 	inv, err := f.readInventory(ctx, s.namespace(f), labels.Everything(), managed)
+	if err == nil {
+		inv.origins, err = f.readOrigins(ctx, found)
+	}
 	return found, inv, err
 }
 
 func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) scheduleStatus {
 	status := scheduleStatus{
-		Namespace: s.Namespace, Name: s.Name, Policy: policyWords(&s.Spec),
+		Namespace: s.Namespace, Name: s.Name, Policy: policyWords(&inv.origins.decided(s).Spec),
 		Conditions: s.Status.Conditions, Observed: s.Status.ObservedGeneration == s.Generation,
 		PersistentVolumeClaims: []claimStatus{}, now: now,
 	}
@@ -165,7 +168,7 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 		}
 	}
 	if !slices.ContainsFunc(status.PersistentVolumeClaims, func(c claimStatus) bool { return c.Protection != "" }) {
-		status.noMatch = snapshots.NoMatch(&snapshots.Decided(s, inv.origin...).Spec, inv.claims[s.Namespace])
+		status.noMatch = snapshots.NoMatch(&inv.origins.decided(s).Spec, inv.claims[s.Namespace])
 	}
 	return status
 }
@@ -175,7 +178,7 @@ func (c *claimStatus) protect(
 	s *v1alpha1.SnapshotSchedule, inv *inventory, claim *corev1.PersistentVolumeClaim, d *snapshots.Judgment, now time.Time,
 ) {
 	if claim != nil && c.State == stateSelected {
-		found := claimCoverageOf(claim, []relation{relationOf(s, claim, d, now)}, &inv.classes)
+		found := claimCoverageOf(claim, []relation{relationOf(inv.origins.decided(s), claim, d, now)}, &inv.classes)
 		c.Protection, c.Reason, c.gap = found.Protection, found.why(), found.Gap
 	}
 }

@@ -99,7 +99,7 @@ func newTimelineCommand(f *Factory) *cobra.Command {
 
 // timelineOf returns the timeline of a schedule, or of one of its PVCs.
 func timelineOf(s *v1alpha1.SnapshotSchedule, inv *inventory, claim string, now time.Time) (*timeline, error) {
-	t := &timeline{Namespace: s.Namespace, Name: s.Name, Policy: policyWords(&s.Spec), Rows: []timelineLine{}}
+	t := &timeline{Namespace: s.Namespace, Name: s.Name, Policy: policyWords(&inv.origins.decided(s).Spec), Rows: []timelineLine{}}
 	judge, all, err := inv.judged(s, now)
 	if err != nil {
 		return nil, fmt.Errorf("the spec of schedule %s is invalid: %w", s.Name, err)

@@ -114,9 +114,6 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 		result.Unmanaged = "its schedule " + schedule + " does not exist; a new one of this name would adopt it"
 		return result, nil
 	}
-	if err == nil {
-		inv.origin, err = readOrigin(ctx, f.client, s)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +138,7 @@ func decidesAbout(v client.Object) []client.ListOption {
 
 // judgeUnder judges the series of a map key under a schedule.
 func (r *whyResult) judgeUnder(s *v1alpha1.SnapshotSchedule, inv *inventory, mapKey string, now time.Time) {
-	judge, err := inv.judge(snapshots.Recorded(s, now, inv.origin...))
+	judge, err := inv.judge(snapshots.Recorded(s, now, inv.origins.of(s)...))
 	if err != nil {
 		r.Notes = append(r.Notes, "the spec of the schedule is invalid, so nothing is deleted: "+err.Error())
 		return
