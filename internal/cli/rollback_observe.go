@@ -283,6 +283,9 @@ func (r *rollbackRun) addTarget(c *rollback.Claim, read *rollbackObjects, s *rol
 		}
 		r.targets[c.Name] = target
 	} else if goal.SnapshotUID != "" {
+		if err := r.sameGoal(c, read, goal, s); err != nil {
+			return err
+		}
 		target = &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: goal.Snapshot, UID: goal.SnapshotUID}}
 		r.targets[c.Name] = target
 	}
@@ -297,6 +300,20 @@ func (r *rollbackRun) addTarget(c *rollback.Claim, read *rollbackObjects, s *rol
 		}
 	}
 	return nil
+}
+
+// sameGoal returns an error if the point in time chooses another snapshot than the unfinished rollback of a PVC that has not
+// moved yet: whoever may edit the workload writes where that one goes back to.
+func (r *rollbackRun) sameGoal(c *rollback.Claim, read *rollbackObjects, goal rollback.Goal, s *rollback.State) error {
+	if r.time == "" || s.Recorded(read.lock.ID, c.Name) {
+		return nil
+	}
+	target, err := restore.Choose(c.Snapshots, c.Name, r.asOf, s.Now)
+	if err != nil || target.UID == goal.SnapshotUID {
+		return nil //nolint:nilerr // the rollback may have changed what there is to choose
+	}
+	return fmt.Errorf("PersistentVolumeClaim %s: its rollback %s to VolumeSnapshot %s is unfinished, and --as-of %s chooses %s: finish it with --snapshot %s, "+
+		"or undo it with --undo", c.Name, read.lock.ID, goal.Snapshot, timestamp(r.asOf), target.Name, goal.Snapshot)
 }
 
 // addGroups adds the group snapshots of a PVC, which are held and carried over like its snapshots.

@@ -63,6 +63,8 @@ func (s *State) endedElsewhere() error {
 // goOn goes on with an unfinished rollback, or begins to undo it.
 func (s *State) goOn(found *Lock) error {
 	s.lock = found
+	// Whoever may edit the workload writes the lock. A workload that runs is never left at less than it has.
+	found.Replicas = max(found.Replicas, Replicas(s))
 	undone := cmp.Or(found.Undo, found.ID)
 	switch own := s.Own; {
 	case own != nil && own.ID == found.ID, !s.Undo && found.Undo == "":
@@ -88,7 +90,7 @@ func (s *State) mayGoOn(found *Lock, names []string) error {
 	switch own := s.Own; {
 	case own != nil && (found.ID != own.ID || found.User != s.User):
 		return fmt.Errorf("another one goes on instead of this one: %s", found.what())
-	case found.User == s.User, s.TakeOver && s.Now.Sub(found.Time.Time) > takeOverAfter:
+	case found.User == s.User, s.TakeOver && found.abandoned(s.Now):
 		return nil
 	}
 	return fmt.Errorf("%s: %s, or, once its last step is older than an hour, go on with it by --take-over", found.what(), hint)

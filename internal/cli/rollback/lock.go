@@ -89,7 +89,20 @@ func (l *Lock) valid() error {
 	if len(l.Claims) == 0 || slices.ContainsFunc(l.Names(), func(name string) bool { return !validName(name) }) {
 		return errors.New("it names no PVC")
 	}
+	if l.Time.IsZero() {
+		return errors.New("it has no time")
+	}
+	if l.Undo == "" && slices.ContainsFunc(l.Claims, func(g Goal) bool { return g.SnapshotUID == "" }) {
+		return errors.New("it does not say to which snapshot it goes back")
+	}
 	return nil
+}
+
+// abandoned returns whether the last step was so long ago that another user may go on. No rollback has written a time that has not come,
+// which would never be so; clocks of API servers may differ by a minute.
+func (l *Lock) abandoned(now time.Time) bool {
+	age := now.Sub(l.Time.Time)
+	return age > takeOverAfter || age < -time.Minute
 }
 
 func validName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }

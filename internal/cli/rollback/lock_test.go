@@ -187,3 +187,60 @@ func TestAWorkloadThatIsScaledToZeroStaysThere(t *testing.T) {
 		}
 	}
 }
+
+// plant writes an annotation as whoever may edit the workload can.
+func (s *cluster) plant(text string) {
+	set := s.set()
+	if set.Annotations == nil {
+		set.Annotations = map[string]string{}
+	}
+	set.Annotations[v1alpha1.AnnotationRollback] = text
+	s.must(s.update(set))
+}
+
+// Contract: BACK-3.
+func TestALockThatNoRollbackHasWrittenKeepsNobodyFromGoingOn(t *testing.T) {
+	const goals = `[{"name":"data-db-0","snapshot":"any","snapshotUID":"any"},{"name":"data-db-1","snapshot":"any","snapshotUID":"any"}]`
+	for name, tc := range map[string]struct {
+		lock, want string
+		takeOver   bool
+	}{
+		"of the far future": {`{"id":"deadbeef","user":"nobody","time":"9999-01-01T00:00:00Z","claims":` + goals + `}`, "", true},
+		"of the far future, and nobody asks to take it over": {`{"id":"deadbeef","user":"nobody","time":"9999-01-01T00:00:00Z","claims":` +
+			goals + `}`, "finish it first", false},
+		"without a time": {`{"id":"deadbeef","user":"jane","claims":` + goals + `}`, "take it off if none is unfinished: it has no time", false},
+		"without a goal": {`{"id":"deadbeef","user":"jane","time":"2026-01-01T00:00:00Z","claims":[{"name":"data-db-0"},{"name":"data-db-1"}]}`,
+			"it does not say to which snapshot it goes back", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newCluster(t, 2, false)
+			s.plant(tc.lock)
+			_, err := lockOn(s.set())
+			if err == nil {
+				o := s.observe()
+				o.TakeOver, o.Undo = tc.takeOver, tc.takeOver
+				_, err = Next(o)
+			}
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// A rollback leaves a workload at 0 only if it was at 0.
+//
+// Contract: BACK-3.
+func TestALockLeavesNoRunningWorkloadAtLess(t *testing.T) {
+	s := newCluster(t, 1, false)
+	v := s.snapshots()[0]
+	s.plant(`{"id":"deadbeef","user":"jane","time":"` + s.now.UTC().Format(time.RFC3339) + `","step":1,"replicas":0,"claims":[{"name":"data-db-0","snapshot":"` +
+		v.Name + `","snapshotUID":"` + string(v.UID) + `"}]}`)
+	o := s.observeOf("data-db-0")
+	if _, err := Next(o); err != nil {
+		t.Fatal(err)
+	}
+	if plan := strings.Join(Plan(o), "\n"); !strings.Contains(plan, "scale statefulset/db to 1") || strings.Contains(plan, "leave") {
+		t.Errorf("the plan is\n%s", plan)
+	}
+}
