@@ -163,7 +163,7 @@ func (f *Factory) readClusterReport(ctx context.Context, scope *Scope, now time.
 	r.Coverage = coverageOf(found, inv, now)
 	work := inv.shares(found)
 	for _, s := range found {
-		one, err := f.reportOn(ctx, s, *inv, now, work[s.Namespace])
+		one, err := reportOn(s, inv, now, work[s.Namespace])
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return r, fmt.Errorf("SnapshotSchedule %s/%s: %w", s.Namespace, s.Name, err)
 		}
@@ -223,14 +223,12 @@ func (f *Factory) readFleets(ctx context.Context) (all []fleetReport, err error)
 }
 
 // reportOn reports on one schedule.
-func (f *Factory) reportOn(
-	ctx context.Context, s *v1alpha1.SnapshotSchedule, inv inventory, now time.Time, work int,
-) (r scheduleReport, err error) {
-	r.Status, r.OldestRecoveryPointTime = statusOf(s, &inv, now), s.Status.OldestRecoveryPointTime
+func reportOn(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time, work int) (r scheduleReport, err error) {
+	r.Status, r.OldestRecoveryPointTime = statusOf(s, inv, now), s.Status.OldestRecoveryPointTime
 	if r.Status.InvalidSpec != "" {
 		return r, nil
 	}
-	return r, r.lookAhead(s, &inv, now, work)
+	return r, r.lookAhead(s, inv, now, work)
 }
 
 // shares returns how much work the simulation of a series may be, by namespace.

@@ -290,6 +290,12 @@ func (r *rollbackRun) addTarget(c *rollback.Claim, read *rollbackObjects, s *rol
 		r.targets[c.Name] = target
 	}
 	c.Target = r.targets[c.Name]
+	addTargetAsRead(c, read)
+	return nil
+}
+
+// addTargetAsRead completes the target, and adds it to the snapshots of the PVC.
+func addTargetAsRead(c *rollback.Claim, read *rollbackObjects) {
 	for i := range read.snapshots {
 		v := &read.snapshots[i]
 		if v.UID != c.Target.UID || sourceName(v) != "" && sourceName(v) != c.Name {
@@ -299,7 +305,6 @@ func (r *rollbackRun) addTarget(c *rollback.Claim, read *rollbackObjects, s *rol
 			c.Snapshots = append(c.Snapshots, v)
 		}
 	}
-	return nil
 }
 
 // sameGoal returns an error if the point in time chooses another snapshot than the unfinished rollback of a PVC that has not
@@ -312,8 +317,9 @@ func (r *rollbackRun) sameGoal(c *rollback.Claim, read *rollbackObjects, goal ro
 	if err != nil || target.UID == goal.SnapshotUID {
 		return nil //nolint:nilerr // the rollback may have changed what there is to choose
 	}
-	return fmt.Errorf("PersistentVolumeClaim %s: its rollback %s to VolumeSnapshot %s is unfinished, and --as-of %s chooses %s: finish it with --snapshot %s, "+
-		"or undo it with --undo", c.Name, read.lock.ID, goal.Snapshot, timestamp(r.asOf), target.Name, goal.Snapshot)
+	return fmt.Errorf("PersistentVolumeClaim %s: its rollback %s to VolumeSnapshot %s is unfinished, and --as-of %s chooses %s: "+
+		"finish it with --snapshot %s, or undo it with --undo",
+		c.Name, read.lock.ID, goal.Snapshot, timestamp(r.asOf), target.Name, goal.Snapshot)
 }
 
 // addGroups adds the group snapshots of a PVC, which are held and carried over like its snapshots.

@@ -158,15 +158,13 @@ func volumesOf(claims []*corev1.PersistentVolumeClaim, c capacity, seen mapcontr
 	for _, o := range slices.Concat(seen.Outputs, seen.Related) {
 		switch v := o.(type) {
 		case *snapshotv1.VolumeSnapshot:
-			name := claimName(v)
-			i, known := at[name]
+			i, known := at[claimName(v)]
 			if known && v.Labels[v1alpha1.LabelMapKey] == string(claims[i].UID) && !singles.Has(v.Name) {
 				singles.Insert(v.Name)
 				all[i].add(v, claims[i], volumeText(v), seen.Now)
 			}
 		case *groupv1.VolumeGroupSnapshot:
-			imported := v.Spec.Source.VolumeGroupSnapshotContentName != nil
-			if imported || !isGroupKey(v.Labels[v1alpha1.LabelMapKey]) || groups.Has(v.Name) {
+			if !countsForVolumes(v) || groups.Has(v.Name) {
 				continue
 			}
 			groups.Insert(v.Name)
@@ -182,6 +180,11 @@ func volumesOf(claims []*corev1.PersistentVolumeClaim, c capacity, seen mapcontr
 		slices.Sort(all[i].terminating)
 	}
 	return all
+}
+
+// countsForVolumes returns whether a group snapshot is one of ours that was taken, and not imported.
+func countsForVolumes(v *groupv1.VolumeGroupSnapshot) bool {
+	return v.Spec.Source.VolumeGroupSnapshotContentName == nil && isGroupKey(v.Labels[v1alpha1.LabelMapKey])
 }
 
 // add adds a snapshot, or a group snapshot, of the PVC, which says of which volume it is, or nothing.

@@ -206,7 +206,9 @@ func (p *program) groupOf(seen mapcontroller.Observation, g *groupSeries) subjec
 
 // takenElsewhere returns the newest slot of a group without snapshots that each of its PVCs has one for under another key of the
 // schedule; zero if one of them has none. To relabel a PVC is then no request.
-func (g *groupSeries) takenElsewhere(claims []*corev1.PersistentVolumeClaim, readyDeadline time.Duration, now time.Time) (newest time.Time) {
+func (g *groupSeries) takenElsewhere(
+	claims []*corev1.PersistentVolumeClaim, readyDeadline time.Duration, now time.Time,
+) (newest time.Time) {
 	if slices.ContainsFunc(g.Whole.Snapshots, func(s retention.Snapshot) bool { return !s.Deleting }) {
 		return time.Time{}
 	}

@@ -79,7 +79,9 @@ func otherLabels(wanted map[string]v1alpha1.LabelValue, claims []client.Object) 
 			text += "; none of this namespace has the label " + key
 			continue
 		}
-		values := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+		values := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+			return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+		})
 		for i, value := range values[:min(len(values), maxOtherValues)] {
 			switch {
 			case i > 0:

@@ -71,7 +71,7 @@ func TestNoMatchIsShortWhateverTheLabelsAre(t *testing.T) {
 	long := strings.Repeat("x", 63)
 	spec := every("6h").Spec
 	spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{}
-	for _, key := range strings.Split("abcdefghijklm", "") {
+	for key := range strings.SplitSeq("abcdefghijklm", "") {
 		spec.Selector.MatchLabels[long[1:]+key] = v1alpha1.LabelValue(long)
 	}
 	if got := NoMatch(&spec, labeled("app=store")); len(got) > maxFirst {

@@ -144,7 +144,9 @@ func covers(desired, existing client.Object) bool {
 func slotOf(o client.Object) time.Time { return timeOfText(slotText(o)) }
 
 // rhythmOf returns the slot from which those of the series went on when the snapshot was taken; see [retention.Rhythm].
-func rhythmOf(o client.Object) time.Time { return timeOfText(o.GetAnnotations()[v1alpha1.AnnotationRhythm]) }
+func rhythmOf(o client.Object) time.Time {
+	return timeOfText(o.GetAnnotations()[v1alpha1.AnnotationRhythm])
+}
 
 // readyToUse returns whether a snapshot, or a group snapshot, is or was ready. One that is being deleted
 // is not: see Ready.

@@ -124,13 +124,21 @@ func (s *State) beginNew() error {
 	case len(l.Claims) == 0:
 		return nil
 	}
+	err := s.scaledForAnother()
+	if err == nil {
+		s.lock = l
+	}
+	return err
+}
+
+// scaledForAnother returns an error if the workload is scaled to 0 for an unfinished rollback of other PVCs.
+func (s *State) scaledForAnother() error {
 	for _, r := range s.unfinished() {
 		if s.Workload != nil && r.Workload == s.Workload.Name() && r.Lock != nil {
 			return fmt.Errorf("%s: %s is scaled to 0 for it: finish it first, with --pvc %s",
 				r.Lock.what(), r.Workload, strings.Join(r.Lock.Names(), ","))
 		}
 	}
-	s.lock = l
 	return nil
 }
 

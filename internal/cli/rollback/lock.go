@@ -239,27 +239,35 @@ func (s *State) renewals(step *Step) (changes []Change) {
 	if step.Releases || s.lock == nil {
 		return nil
 	}
-	outdated := func(l *Lock) bool {
-		return l != nil && l.ID == s.lock.ID &&
-			(s.Own != nil && len(step.Changes) > 0 || l.Step != step.Number || l.User != s.User ||
-				s.Now.Sub(l.Time.Time) >= renewLockAfter || l.Time.After(s.Now))
-	}
 	for _, o := range s.locked() {
-		changed := slices.ContainsFunc(step.Changes, func(c Change) bool {
-			return c.Object != nil && c.Object.GetUID() == o.GetUID() || c.Delete != nil && c.Delete.GetUID() == o.GetUID()
-		})
-		if l, _ := lockOn(o); outdated(l) && !changed {
+		if l, _ := lockOn(o); s.outdated(l, step) && !slices.ContainsFunc(step.Changes, func(c Change) bool { return c.of(o) }) {
 			changes = append(changes, annotate(o, map[string]any{v1alpha1.AnnotationRollback: s.renewed(step.Number).text()}))
 		}
 	}
 	for _, c := range s.Claims { // while the PVC does not exist
-		if s.Workload == nil && c.pvc == nil && c.record != nil && outdated(c.record.Lock) {
+		if s.Workload == nil && c.pvc == nil && c.record != nil && s.outdated(c.record.Lock, step) {
 			r := *c.record
 			r.Lock = s.renewed(step.Number)
 			changes = append(changes, setRecord(r.on, &r))
 		}
 	}
 	return changes
+}
+
+// outdated returns whether the lock has to be renewed before a step.
+func (s *State) outdated(l *Lock, step *Step) bool {
+	switch {
+	case l == nil || l.ID != s.lock.ID:
+		return false
+	case s.Own != nil && len(step.Changes) > 0, l.Step != step.Number, l.User != s.User:
+		return true
+	}
+	return s.Now.Sub(l.Time.Time) >= renewLockAfter || l.Time.After(s.Now)
+}
+
+// of returns whether the change is one of an object.
+func (c *Change) of(o client.Object) bool {
+	return c.Object != nil && c.Object.GetUID() == o.GetUID() || c.Delete != nil && c.Delete.GetUID() == o.GetUID()
 }
 
 // releaseLock is done after everything else.

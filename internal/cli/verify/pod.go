@@ -28,7 +28,8 @@ func ClaimName(pod *corev1.Pod) string { return pod.Name + "-" + volume }
 // nothing is. Admission may add containers, as long as they do not mount the volume, and settings that change nothing of
 // what the command reads.
 func difference(template, pod *corev1.PodSpec) string {
-	if !equality.Semantic.DeepEqual(sharing(template), sharing(pod)) || !equality.Semantic.DeepDerivative(template.SecurityContext, pod.SecurityContext) {
+	if !equality.Semantic.DeepEqual(sharing(template), sharing(pod)) ||
+		!equality.Semantic.DeepDerivative(template.SecurityContext, pod.SecurityContext) {
 		return "security"
 	}
 	at := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == volume })
