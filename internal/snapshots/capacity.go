@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,12 +15,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
@@ -286,48 +289,75 @@ func followed(o client.Object, series []client.Object, now time.Time) bool {
 	return false
 }
 
-// guess returns the driver whose limits hold for a PVC, and whether that is a guess. If it is unknown, it is that of the
-// class which the snapshot controller has chosen for its newest snapshot, or the only one that has classes, or unknown, for
-// which the limits of all classes hold. Whoever may edit a PVC can remove the annotation that names its driver.
-func (c Classes) guess(d driver, taken *string) (of driver, guessed bool) {
-	if d != "" || !c.Known {
-		return d, false
+// limitOf returns the driver whose limits hold for the snapshots of a PVC, or of a group, and whether that is a guess. It is
+// that of the class in the newest snapshot that was cut since a time: the storage knows whose the volume is, while whoever may
+// edit a PVC can change, or remove, the annotation that says so. Else it is what the PVC says. Else it is that of the class
+// which the snapshot controller has chosen for the newest snapshot, or the only driver that has classes, or unknown, for which
+// the limits of all classes hold.
+func (c Classes) limitOf(says driver, snapshots []client.Object, since time.Time) (of driver, guessed bool) {
+	if !c.Known {
+		return says, false
+	}
+	if of := cmp.Or(c.driverTaken(snapshots, cutSince(since)), says); of != "" {
+		return of, says == ""
+	}
+	if of := c.driverTaken(snapshots, func(*retention.Snapshot) bool { return true }); of != "" {
+		return of, true
 	}
 	var only driver
-	several := false
 	for _, o := range c.All {
-		of, isClass := driverOfClass(o)
-		if !isClass {
-			continue
+		switch of, isClass := driverOfClass(o); {
+		case isClass && only != "" && of != only:
+			return "", true
+		case isClass:
+			only = of
 		}
-		if taken != nil && o.GetName() == *taken {
-			return of, true
-		}
-		several = several || only != "" && of != only
-		only = of
 	}
-	if !several {
-		return only, true
-	}
-	return "", true
+	return only, true
 }
 
-// classTaken returns the class of the newest snapshot of a series that has one.
-func classTaken(outputs []client.Object) (class *string) {
+// proven returns whether a driver is known to be that of a PVC, or a group, beyond what can be written on the PVC: the spec
+// names its class, or the newest snapshot that was cut has it. Nothing is deleted to make place for what is only said.
+func (c Classes) proven(of driver, named *string, snapshots []client.Object, since time.Time) bool {
+	return named != nil || of != "" && c.driverTaken(snapshots, cutSince(since)) == of
+}
+
+// cutSince counts snapshots that were cut, and are not older than a time: a rollback carries over those of another volume.
+func cutSince(since time.Time) func(*retention.Snapshot) bool {
+	return func(s *retention.Snapshot) bool { return !s.Uncut() && !s.Created.Before(since) }
+}
+
+// driverTaken returns the driver of the class of the newest of some snapshots, or group snapshots, that has one which
+// exists; empty if none has.
+func (c Classes) driverTaken(snapshots []client.Object, counts func(*retention.Snapshot) bool) (of driver) {
 	var newest time.Time
-	for _, o := range outputs {
-		var of *string
-		switch v := o.(type) {
-		case *snapshotv1.VolumeSnapshot:
-			of = v.Spec.VolumeSnapshotClassName
-		case *groupv1.VolumeGroupSnapshot:
-			of = v.Spec.VolumeGroupSnapshotClassName
+	for _, o := range slices.Backward(snapshots) { // outputs are ordered by age, and then only the newest is read
+		created := o.GetCreationTimestamp().Time
+		d := c.driverIn(o)
+		if d == "" || of != "" && !created.After(newest) {
+			continue
 		}
-		if created := o.GetCreationTimestamp().Time; of != nil && (class == nil || created.After(newest)) {
-			class, newest = of, created
+		if s, known := snapshotFrom(o); known && counts(&s) {
+			of, newest = d, created
 		}
 	}
-	return class
+	return of
+}
+
+// driverIn returns the driver of the class in a snapshot, or a group snapshot; empty if it has none that exists.
+func (c Classes) driverIn(o client.Object) driver {
+	switch v := o.(type) {
+	case *snapshotv1.VolumeSnapshot:
+		if class := c.find(ptr.Deref(v.Spec.VolumeSnapshotClassName, "")); class != nil {
+			return driverNamed(class.Driver)
+		}
+	case *groupv1.VolumeGroupSnapshot:
+		name := ptr.Deref(v.Spec.VolumeGroupSnapshotClassName, "")
+		for _, class := range c.groupClasses(func(class *groupv1.VolumeGroupSnapshotClass) bool { return class.Name == name }) {
+			return driverNamed(class.Driver)
+		}
+	}
+	return ""
 }
 
 // recordedClaims returns the names and UIDs of the PVCs that a snapshot with a map key is of.

@@ -128,7 +128,13 @@ func TestWhatASpecKeeps(t *testing.T) {
 	}
 }
 
-// of makes a snapshot one of PVC data under a schedule of some name.
+// chosen is of a class that the snapshot controller has chosen.
+func (s snapshotBuilder) chosen(class string) snapshotBuilder {
+	s.Spec.VolumeSnapshotClassName = &class
+	return s
+}
+
+// under makes a snapshot one of PVC data under a schedule of some name.
 func (s snapshotBuilder) under(schedule string) snapshotBuilder {
 	s.Labels = map[string]string{v1alpha1.LabelMapKey: "data-uid", v1alpha1.LabelSchedule: schedule}
 	s.Name, s.UID = schedule+"-"+s.Name, types.UID(schedule+"-"+string(s.UID))
@@ -140,6 +146,11 @@ func TestMapOfAVolumeWithPlaces(t *testing.T) {
 	data := claim("data").of(testDriver)
 	three := limited(class("fast", testDriver), "max-per-volume", "3")
 	few := every("6h").ttl("12h")
+	naming := func(class string) scheduleBuilder {
+		s := every("6h").ttl("12h")
+		s.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassName = &class
+		return s
+	}
 	for name, tc := range map[string]struct {
 		schedule    scheduleBuilder
 		own, others series
@@ -170,8 +181,16 @@ func TestMapOfAVolumeWithPlaces(t *testing.T) {
 			others: series{imported(2 * time.Hour), ready(3 * time.Hour).of("another")}, wantCreate: true,
 		},
 		"full, and one failed": {
-			schedule: few, class: three, own: series{ready(8 * time.Hour), erring(9 * time.Hour)}, others: series{ready(2 * time.Hour)},
+			schedule: few, class: three, own: series{ready(8 * time.Hour).chosen("fast"), erring(9 * time.Hour)}, others: series{ready(2 * time.Hour)},
 			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3", wantFailing: true, wantDelete: "mine-9h0m0s",
+		},
+		"full, and one failed, of a class that the spec names": {
+			schedule: naming("fast"), class: three, own: series{ready(8 * time.Hour), erring(9 * time.Hour)}, others: series{ready(2 * time.Hour)},
+			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3", wantFailing: true, wantDelete: "mine-9h0m0s",
+		},
+		"full, and one failed, but only the PVC names the driver": {
+			schedule: few, class: three, own: series{ready(8 * time.Hour), erring(9 * time.Hour)}, others: series{ready(2 * time.Hour)},
+			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3", wantFailing: true,
 		},
 		"no limit": {schedule: every("6h"), class: class("fast", testDriver), own: series{ready(8 * time.Hour)}, wantCreate: true},
 	} {
@@ -326,6 +345,32 @@ func TestImportedGroupSnapshotsDoNotCountForTheVolume(t *testing.T) {
 		v := volumeOf(claim("a").member().PersistentVolumeClaim, capacity{perVolume: 1}, seen)
 		if want := name == "taken"; v.full() != want {
 			t.Errorf("%s: full is %v, want %v", name, v.full(), want)
+		}
+	}
+}
+
+// Whoever may edit a PVC can change, or remove, the annotation that names its driver.
+//
+// Contract: LIMIT-6.
+func TestNothingIsDeletedToMakePlaceByAnEditOfThePVC(t *testing.T) {
+	strict := limited(class("strict", "strict.example.com"), "max-per-volume", "2")
+	for name, c := range map[string]claimBuilder{
+		"no edit":            claim("data").of(testDriver),
+		"another driver":     claim("data").of("strict.example.com"),
+		"annotation removed": claim("data"),
+	} {
+		for _, chosen := range []bool{true, false} {
+			all := series{ready(30 * time.Hour), erring(20 * time.Hour).since(ago(19 * time.Hour)), ready(7 * time.Hour)}
+			for _, v := range all {
+				v.under("backup")
+				if chosen {
+					v.chosen("fast")
+				}
+			}
+			mc := mapCase{schedule: every("6h").ttl("10d").readyDeadline("1h"), claim: c, snapshots: all, classes: classes{class("fast", testDriver), strict}}
+			if got := deletesOf(mc.decider(t)(mc.observe())); len(got) > 0 {
+				t.Errorf("%s, a class is chosen: %v: deletes %v", name, chosen, got)
+			}
 		}
 	}
 }

@@ -73,12 +73,13 @@ func (p *program) mapGroup(seen mapcontroller.Observation) mapcontroller.Decisio
 	slots := p.slots(&of, seen.Now)
 	classes := Classes{Known: p.classesKnown, GroupsUnknown: p.groupClassesUnknown || len(seen.Missing) > 0, All: seen.Related}
 	class, ofDriver, refused, skipReason := p.classForGroup(&of, classes, seen)
-	limit, guessed := classes.guess(ofDriver, classTaken(seen.Outputs))
+	limit, guessed := classes.limitOf(ofDriver, seen.Outputs, oldestOf(of.claims))
 	volumes := volumesOf(of.claims, classes.capacityOf(limit), seen)
 	for i := range volumes {
 		volumes[i].guessed = guessed
 	}
-	g.Whole.VolumeFull = slices.ContainsFunc(volumes, func(v volume) bool { return v.full() })
+	g.Whole.VolumeFull = slices.ContainsFunc(volumes, func(v volume) bool { return v.full() }) &&
+		classes.proven(limit, p.schedule.Spec.Group.VolumeGroupSnapshotClassName, seen.Outputs, oldestOf(of.claims))
 	var settled time.Time
 	awaited := p.from.awaitsRecord(slots.Current, seen.Now)
 	if skipReason == "" && refused.Reason == "" && awaited.IsZero() {

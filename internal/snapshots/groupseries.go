@@ -182,17 +182,23 @@ func (g *groupSeries) everywhere(claim *corev1.PersistentVolumeClaim) []retentio
 	return slices.Concat(g.Of(string(claim.UID)).Snapshots, g.elsewhere.Of(string(claim.UID)).Snapshots)
 }
 
+// oldestOf returns when the oldest of some PVCs was created.
+func oldestOf(claims []*corev1.PersistentVolumeClaim) (created time.Time) {
+	for _, claim := range claims {
+		if at := claim.CreationTimestamp.Time; created.IsZero() || at.Before(created) {
+			created = at
+		}
+	}
+	return created
+}
+
 // groupOf returns the group of the selected PVCs of a key with its group snapshots as a subject.
 func (p *program) groupOf(seen mapcontroller.Observation, g *groupSeries) subject {
 	of := subject{key: seen.MapKey}
-	var oldest time.Time
 	for _, o := range seen.Selected {
-		claim := o.(*corev1.PersistentVolumeClaim)
-		of.claims = append(of.claims, claim)
-		if created := claim.CreationTimestamp.Time; oldest.IsZero() || created.Before(oldest) {
-			oldest = created
-		}
+		of.claims = append(of.claims, o.(*corev1.PersistentVolumeClaim))
 	}
+	oldest := oldestOf(of.claims)
 	slices.SortFunc(of.claims, func(a, b *corev1.PersistentVolumeClaim) int { return strings.Compare(a.Name, b.Name) })
 	if of.anchor = p.schedule.CreationTimestamp.Time; oldest.After(of.anchor) {
 		of.anchor = oldest

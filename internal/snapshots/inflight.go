@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -277,12 +276,12 @@ func (f *inFlight) made(parent types.NamespacedName, o client.Object, series []c
 		return s, false
 	}
 	s.Volumes = []string{string(claim.UID)}
-	limit := classes.limitedBy(claim, &owner.Spec.SnapshotTemplate.Spec, v.Spec.VolumeSnapshotClassName)
-	limit, _ = classes.guess(limit, cmp.Or(v.Spec.VolumeSnapshotClassName, classTaken(series)))
-	s.Limit = string(limit)
-	if class := classes.find(ptr.Deref(v.Spec.VolumeSnapshotClassName, "")); gone && class != nil {
-		s.Limit = string(driverNamed(class.Driver))
+	limit := classes.driverIn(v) // the snapshot controller may have chosen the class, by the volume
+	if limit == "" {
+		limit = classes.limitedBy(claim, &owner.Spec.SnapshotTemplate.Spec, v.Spec.VolumeSnapshotClassName)
+		limit, _ = classes.limitOf(limit, series, claim.CreationTimestamp.Time)
 	}
+	s.Limit = string(limit)
 	return s, true
 }
 
@@ -307,8 +306,12 @@ func (f *inFlight) madeGroup(
 		}
 	}
 	slices.Sort(s.Volumes) // the same in each pass
-	_, limit, _ := f.classes().forGroup(&of, v.Spec.VolumeGroupSnapshotClassName)
-	limit, _ = f.classes().guess(limit, cmp.Or(v.Spec.VolumeGroupSnapshotClassName, classTaken(series)))
+	classes := f.classes()
+	limit := classes.driverIn(v)
+	if limit == "" {
+		_, limit, _ = classes.forGroup(&of, v.Spec.VolumeGroupSnapshotClassName)
+		limit, _ = classes.limitOf(limit, series, oldestOf(of.claims))
+	}
 	s.Limit = string(limit)
 	return len(s.Volumes) > 0
 }

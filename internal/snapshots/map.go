@@ -43,7 +43,8 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		Claim:         retention.Selected,
 		ClaimDeleting: claim.DeletionTimestamp != nil,
 		Snapshots:     snapshots,
-		VolumeFull:    storage.full(),
+		VolumeFull: storage.full() && Classes{All: seen.Related}.proven(
+			limit, p.schedule.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassName, seen.Outputs, claim.CreationTimestamp.Time),
 	}
 	awaited := p.from.awaitsRecord(slots.Current, seen.Now)
 	if skipReason == "" && refused.Reason == "" && awaited.IsZero() { // else one that failed has no replacement
@@ -107,7 +108,8 @@ func (p *program) limitedBy(
 	claim *corev1.PersistentVolumeClaim, class *string, seen mapcontroller.Observation,
 ) (limit driver, guessed bool) {
 	classes := Classes{Known: p.classesKnown, All: seen.Related}
-	return classes.guess(classes.limitedBy(claim, &p.schedule.Spec.SnapshotTemplate.Spec, class), classTaken(seen.Outputs))
+	says := classes.limitedBy(claim, &p.schedule.Spec.SnapshotTemplate.Spec, class)
+	return classes.limitOf(says, seen.Outputs, claim.CreationTimestamp.Time)
 }
 
 // addCapacity adds what the storage cannot take.

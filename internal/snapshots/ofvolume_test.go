@@ -140,6 +140,8 @@ func TestLimitsOfAnUnknownDriver(t *testing.T) {
 	slow := limited(class("slow", "slow.example.com"), "max-pending", "20", "max-in-flight", "7", "max-per-volume", "3")
 	taken := ready(time.Hour)
 	taken.Spec.VolumeSnapshotClassName = new("slow")
+	older, chosen := ready(30*day), uncut(time.Minute)
+	older.Spec.VolumeSnapshotClassName, chosen.Spec.VolumeSnapshotClassName = new("slow"), new("slow")
 	gone := ready(time.Hour)
 	gone.Spec.VolumeSnapshotClassName = new("gone")
 	for name, tc := range map[string]struct {
@@ -153,7 +155,10 @@ func TestLimitsOfAnUnknownDriver(t *testing.T) {
 		"of the class in its newest snapshot": {classes{fast, slow}, series{taken}, false, "slow.example.com", capacity{inFlight: 7, pending: 20, perVolume: 3}, true},
 		"of the only driver":                  {classes{fast, plainClass("other", testDriver)}, nil, false, testDriver, capacity{pending: 10, perVolume: 5, spacing: time.Minute}, true},
 		"the strictest of all":                {classes{fast, slow}, series{gone}, false, "", capacity{inFlight: 7, pending: 10, perVolume: 3, spacing: time.Minute}, true},
-		"known":                               {classes{fast, slow}, series{taken}, true, testDriver, capacity{pending: 10, perVolume: 5, spacing: time.Minute}, false},
+		"known, of no snapshot":               {classes{fast, slow}, nil, true, testDriver, capacity{pending: 10, perVolume: 5, spacing: time.Minute}, false},
+		"known, of an uncut one":              {classes{fast, slow}, series{chosen}, true, testDriver, capacity{pending: 10, perVolume: 5, spacing: time.Minute}, false},
+		"another one than the storage's":      {classes{fast, slow}, series{taken}, true, "slow.example.com", capacity{inFlight: 7, pending: 20, perVolume: 3}, false},
+		"known, of one of an earlier volume":  {classes{fast, slow}, series{older}, true, testDriver, capacity{pending: 10, perVolume: 5, spacing: time.Minute}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := claim("data")

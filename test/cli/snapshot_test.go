@@ -73,13 +73,13 @@ var _ = Describe("snapshot", func() {
 		s := get(schedule)
 		s.Status.ObservedGeneration = s.Generation
 		s.Status.Problems = []v1alpha1.Problem{{
-			PersistentVolumeClaim: "data-1", Reason: v1alpha1.ReasonWrongSnapshotClass, Message: "the operator may not", SinceTime: metav1.NewTime(ago(5*time.Minute + 5*time.Second)),
+			PersistentVolumeClaim: "data-1", Reason: v1alpha1.ReasonWrongSnapshotClass, Message: "the operator may not", SinceTime: metav1.NewTime(ago(15*time.Minute + 30*time.Second)),
 		}}
 		Expect(api.Status().Update(ctx, s)).To(Succeed())
 		before := ago(0)
 		r := env.run("snapshot", "nightly")
 		Expect(r).To(Equal(result{0, "snapshotschedule.snapshots.mapcontroller.dev/nightly requested 2 snapshots\n",
-			"Warning: SnapshotSchedule nightly reports of PersistentVolumeClaim data-1: WrongSnapshotClass (for 5m): the operator may not\n" +
+			"Warning: SnapshotSchedule nightly reports of PersistentVolumeClaim data-1: WrongSnapshotClass (for 15m): the operator may not\n" +
 				"Warning: SnapshotSchedule nightly skips PersistentVolumeClaim pending: not Bound\n"}))
 		Expect(requestedAt(schedule)).To(And(BeTemporally(">", before), BeTemporally("<=", time.Now().Add(time.Second))))
 	})

@@ -156,7 +156,7 @@ var _ = Describe("verify", func() {
 func podOf(job *batchv1.Job) *corev1.Pod {
 	template := job.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-	pod.Namespace, pod.Name = job.Namespace, job.Name
+	pod.Namespace, pod.Name = job.Namespace, job.Name+"-abcde" // as the Job controller names it
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
 	return pod
 }
