@@ -206,7 +206,15 @@ func (r *rollbackRun) readWorkload(ctx context.Context, s *rollback.State) error
 			return err
 		}
 	}
-	if len(found) != 1 {
+	switch {
+	case len(found) == 0 && r.workloadName == "" && r.workload == nil:
+		// It was deleted after it was scaled to 0. The record on the volume has the lock, too.
+		r.told.once(r.Out, fmt.Sprintf("%s does not exist any more: nothing is scaled", name))
+		return nil
+	case len(found) == 0:
+		return fmt.Errorf("%s does not exist in namespace %s: name a workload that does, such as statefulset/db, or PVCs with --pvc",
+			name, r.namespace)
+	case len(found) > 1:
 		return fmt.Errorf("there are %d Deployments and StatefulSets %s in namespace %s: name one, such as statefulset/db",
 			len(found), name, r.namespace)
 	}
