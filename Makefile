@@ -345,7 +345,7 @@ build-chart: manifests generate ## Generate the Helm chart dist/chart, and its p
 release-files: build-installer build-chart sbom licenses
 
 # GoReleaser empties its own folder, dist/cli.
-GORELEASER_RUN = VERSION='$(VERSION:v%=%)' REPOSITORY='$(REPOSITORY)' SYFT_MODFILE='$(CURDIR)/hack/tools/syft.mod' $(GORELEASER)
+GORELEASER_RUN = VERSION='$(VERSION:v%=%)' REPOSITORY='$(REPOSITORY)' IMG='$(IMG)' SYFT_MODFILE='$(CURDIR)/hack/tools/syft.mod' $(GORELEASER)
 
 .PHONY: release-dry-run
 release-dry-run: release-files ## Build all files of a release in dist, without publishing or signing anything.

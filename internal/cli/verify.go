@@ -64,10 +64,10 @@ that the storage refuses to restore until the timeout has failed, too. Anything 
 the timeout, says nothing about the data, and no annotation is written.
 ` + fmt.Sprintf("\nThe exit code is %d if a snapshot failed, and %d if it is unknown whether all are good.", ExitFound, ExitTimeout),
 		Example: `  # The newest snapshot of a PVC
-  kubectl snapsched verify --pvc pgdata --image example.com/snapshotschedule:v0.1.0
+  kubectl snapsched verify --pvc pgdata
 
   # All PVCs of a schedule, five at a time
-  kubectl snapsched verify --schedule nightly --parallel 5 --image example.com/snapshotschedule:v0.1.0
+  kubectl snapsched verify --schedule nightly --parallel 5
 
   # With the application's own check
   kubectl snapsched verify --pvc pgdata --image postgres:18 -- pg_checksums --check -D /snapshot/pgdata`,
@@ -95,8 +95,8 @@ the timeout, says nothing about the data, and no annotation is written.
 	cmd.Flags().StringVar(&choice.claim, "pvc", "", "Verify the newest ready snapshot of this PVC.")
 	cmd.Flags().StringVar(&choice.schedule, "schedule", "", "Verify the newest ready snapshot of each PVC of this schedule.")
 	cmd.Flags().StringVar(&choice.time, "as-of", "", "Verify snapshots of this time or earlier: "+asOfForms+".")
-	cmd.Flags().StringVar(&r.options.Image, "image", "", "Image of the command. Without a command, one that contains "+
-		verify.DefaultCommand[0]+", such as the operator's.")
+	cmd.Flags().StringVar(&r.options.Image, "image", "", "Image of the command. If omitted, the operator's, where its Deployment can be "+
+		"read, else that of this release. Without a command, it has to contain "+verify.DefaultCommand[0]+".")
 	cmd.Flags().DurationVar(&r.options.Timeout, "drill-timeout", time.Hour, "How long a drill may take, its start included.")
 	cmd.Flags().IntVar(&r.parallel, "parallel", 1, "How many drills run at once.")
 	cmd.Flags().Int64Var(&r.user, "run-as-user", 0, "User ID of the command, instead of that of the pod that mounts the PVC.")
@@ -106,7 +106,6 @@ the timeout, says nothing about the data, and no annotation is written.
 		"Use a storage class with reclaimPolicy Retain, or one that may not be read: somebody has to delete the volumes.")
 	cmd.Flags().StringVar(&choice.dryRun, "dry-run", dryRunNone, `"client": only print the Jobs.`)
 	choice.output.AddFlags(cmd, false, JSON, YAML)
-	_ = cmd.MarkFlagRequired("image")
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
 	return cmd
@@ -132,6 +131,11 @@ func (r *verification) run(ctx context.Context) error {
 	all, err := r.choice.plan(ctx, found)
 	if err != nil {
 		return err
+	}
+	if r.options.Image == "" {
+		if r.options.Image, err = r.drillImage(ctx); err != nil {
+			return err
+		}
 	}
 	pods := &corev1.PodList{}
 	if err := r.list(ctx, pods, client.InNamespace(r.namespace)); err != nil {

@@ -13,7 +13,7 @@ import (
 // A release sets these with -ldflags, because its build has no version control
 // information: the Dockerfile does not copy .git, and 'make image' does not stamp. See
 // GO_BUILD in the Makefile.
-var version, revision string
+var version, revision, image string
 
 // Info identifies a build.
 type Info struct {
@@ -36,6 +36,9 @@ func Get() Info {
 	}
 	return identify(build, version, revision)
 }
+
+// Image returns the container image that was released with the program; empty for a development build.
+func Image() string { return image }
 
 // identify prefers what the release has set to what Go has recorded.
 func identify(build *debug.BuildInfo, version, revision string) Info {
