@@ -225,10 +225,27 @@ func takeLock(s *State, _ *Claim) (*Step, error) {
 			names = append(names, s.Workload.Name())
 		}
 	}
+	for _, c := range s.Claims {
+		if r := c.recordToLock(s); r != nil {
+			changes, names = append(changes, setRecord(r.on, r)), append(names, "PersistentVolume "+r.on.Name)
+		}
+	}
 	if changes == nil {
 		return nil, nil
 	}
 	return did(1, changes, "Note on %s that rollback %s is unfinished", joined(names), s.lock.ID), nil
+}
+
+// recordToLock returns the record of what is undone with the lock of the undo, while nothing else can have it: there is neither a workload
+// nor the PVC. Nil: the lock is elsewhere, or there already.
+func (c *Claim) recordToLock(s *State) *Record {
+	b := c.base
+	if s.Workload != nil || c.pvc != nil || c.record != nil || b == nil || b.Finished != nil || b.Lock != nil && b.Lock.ID == s.lock.ID {
+		return nil
+	}
+	r := *b
+	r.Lock = s.renewed(1)
+	return &r
 }
 
 // renewals are the changes that renew the time of the last step. They go first: if another run has taken the lock
@@ -239,13 +256,16 @@ func (s *State) renewals(step *Step) (changes []Change) {
 	if step.Releases || s.lock == nil {
 		return nil
 	}
+	changed := func(o client.Object) bool {
+		return slices.ContainsFunc(step.Changes, func(c Change) bool { return c.of(o) })
+	}
 	for _, o := range s.locked() {
-		if l, _ := lockOn(o); s.outdated(l, step) && !slices.ContainsFunc(step.Changes, func(c Change) bool { return c.of(o) }) {
+		if l, _ := lockOn(o); s.outdated(l, step) && !changed(o) {
 			changes = append(changes, annotate(o, map[string]any{v1alpha1.AnnotationRollback: s.renewed(step.Number).text()}))
 		}
 	}
 	for _, c := range s.Claims { // while the PVC does not exist
-		if s.Workload == nil && c.pvc == nil && c.record != nil && s.outdated(c.record.Lock, step) {
+		if s.Workload == nil && c.pvc == nil && c.record != nil && s.outdated(c.record.Lock, step) && !changed(c.record.on) {
 			r := *c.record
 			r.Lock = s.renewed(step.Number)
 			changes = append(changes, setRecord(r.on, &r))
