@@ -232,7 +232,7 @@ var _ = Describe("The conditions of a schedule", func() {
 			o := startFleetOperator(failing(http.StatusServiceUnavailable, to(http.MethodPatch, "/snapshotschedules/"+f.Name+"$")))
 			s := f.waitForChild(env)
 			c := env.createClaim("data")
-			Eventually(func() string { return get(s).Status.Retention.ClusterSchedule }).ShouldNot(BeEmpty())
+			Eventually(func() *v1alpha1.RetentionRecord { return get(s).Status.Retention }).Should(HaveValue(HaveField("ClusterSchedule", Not(BeEmpty()))))
 			mergePatch(s, `{"spec":{"snapshotTTL":"1s"}}`)
 			Eventually(func() []v1alpha1.Problem { return get(s).Status.Problems }).Should(ContainElement(
 				HaveField("Reason", v1alpha1.ReasonSpecDiffers)))
