@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -23,10 +24,16 @@ func (r *run) deleteAll(ctx context.Context) {
 	var due, paced []plan.Removal
 	places := r.work.Plan.Places
 	for _, d := range r.work.Plan.Delete {
-		if r.backingOff(VerbDelete, d.Object) || d.Bounded && places <= 0 {
+		if d.Bounded && r.deletedUnseen(d.Object) {
+			places--
+		}
+	}
+	for _, d := range r.work.Plan.Delete {
+		needsPlace := d.Bounded && !r.deletedUnseen(d.Object)
+		if r.backingOff(VerbDelete, d.Object) || needsPlace && places <= 0 {
 			continue
 		}
-		if d.Bounded {
+		if needsPlace {
 			places--
 		}
 		if d.Urgent {
@@ -53,6 +60,18 @@ func (r *run) deleteAll(ctx context.Context) {
 	for _, d := range confirmed.Deletes() {
 		r.object(ctx, VerbDelete, d.Object, func() error { return r.delete(ctx, confirmed, d) })
 	}
+}
+
+// isRefused returns whether the API server has refused a request. With any other error, such as a lost answer, it may have
+// been carried out.
+func isRefused(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500
+}
+
+// deletedUnseen returns whether this process has deleted an object, and the cache does not show that.
+func (r *run) deletedUnseen(o client.Object) bool {
+	return r.executor.Attempts.Unseen(r.work.Request, queue.Expectation{ID: r.executor.Kinds.ID(o), Deleted: true})
 }
 
 // unconfirmed backs off deletes that could not be confirmed, also those that have
@@ -84,11 +103,13 @@ func (r *run) delete(ctx context.Context, confirmed guard.Confirmed, d plan.Remo
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	write := queue.Expectation{ID: r.executor.Kinds.ID(d.Object), Deleted: true}
-	r.executor.Attempts.Expect(r.work.Request, write)
+	first := r.executor.Attempts.Expect(r.work.Request, write)
 	uid, version := d.Object.GetUID(), d.Object.GetResourceVersion()
 	err := r.executor.Client.Delete(ctx, d.Object, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err != nil {
-		r.executor.Attempts.Seen(r.work.Request, write)
+		if apierrors.IsNotFound(err) || first && isRefused(err) { // else this delete, or an earlier one, may be done, unseen
+			r.executor.Attempts.Seen(r.work.Request, write)
+		}
 		return err
 	}
 	r.outcome.Deleted = append(r.outcome.Deleted, d)

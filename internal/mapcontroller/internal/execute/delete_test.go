@@ -11,7 +11,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
@@ -340,5 +342,53 @@ func TestBoundedDeletesNeedAPlace(t *testing.T) {
 	}
 	if outcome, _, _ := h.pass(t); !slices.Contains(deleted(outcome), "b") || slices.Contains(deleted(outcome), "c") {
 		t.Errorf("outcome %+v", outcome)
+	}
+}
+
+// While a watch is broken, what this process has deleted, or may have, looks as if nobody had.
+//
+// Contract: RET-16.
+func TestDeletesThatAreNotSeenTakeTheirPlaces(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer error // to the first delete
+		left   []string
+	}{
+		"answered":           {nil, []string{"b", "c"}},
+		"the answer is lost": {errors.New("connection reset by peer"), []string{"a", "b", "c"}},
+		"a server's timeout": {apierrors.NewInternalError(errors.New("too slow")), []string{"a", "b", "c"}},
+		"refused":            {forbidden, []string{"a", "c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all []client.Object
+			for _, name := range []string{"a", "b", "c"} {
+				all = append(all, fixture.Output(name))
+			}
+			h := newHarness(t, append([]client.Object{fixture.Parent()}, all...), append([]client.Object{fixture.Parent()}, all...))
+			h.env.Program.Tombstone = func(seen plan.Observation) plan.Decision {
+				d := plan.Decision{Places: 1}
+				for _, o := range seen.Outputs {
+					d.Delete = append(d.Delete, plan.Removal{Object: o, Reason: "x", Bounded: true})
+				}
+				return d
+			}
+			answer := tc.answer
+			h.api.Before = func(_ context.Context, verb string, o runtime.Object) error {
+				if pod, ok := o.(*corev1.Pod); !ok || verb != "delete" || pod.Name != "a" {
+					return nil
+				}
+				err := answer
+				if answer != forbidden { // it is being deleted, which its resourceVersion shows, and the cache does not
+					answer = apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a", errors.New("the object has been modified"))
+				}
+				return err
+			}
+			for _, after := range []time.Duration{0, time.Millisecond, time.Hour} {
+				h.after(after)
+				_, _, _ = h.pass(t)
+			}
+			if got := h.api.Pods(t); !slices.Equal(got, tc.left) {
+				t.Errorf("%v are left, want %v", got, tc.left)
+			}
+		})
 	}
 }

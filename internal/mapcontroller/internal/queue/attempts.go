@@ -230,9 +230,13 @@ type Expectation struct {
 }
 
 // Expect must be called before the write: the event may come before the
-// response.
-func (a *Attempts) Expect(req plan.Request, x Expectation) {
-	a.with(req, true, func(s *attempt) { s.expected[x] = a.clock.Now().Add(expectationTimeout) })
+// response. It returns whether the key did not expect it yet.
+func (a *Attempts) Expect(req plan.Request, x Expectation) (first bool) {
+	a.with(req, true, func(s *attempt) {
+		_, again := s.expected[x]
+		first, s.expected[x] = !again, a.clock.Now().Add(expectationTimeout)
+	})
+	return first
 }
 
 // Seen reports that what a key may expect is seen in the cache, or will not be. It returns
@@ -251,11 +255,18 @@ func (a *Attempts) Expects(req plan.Request) (longest time.Duration) {
 	a.with(req, false, func(s *attempt) {
 		for x, until := range s.expected {
 			wait := left(until, now, expectationTimeout)
-			if wait == 0 {
+			if wait == 0 && !x.Deleted { // see Unseen
 				delete(s.expected, x)
 			}
 			longest = max(longest, wait)
 		}
 	})
 	return longest
+}
+
+// Unseen returns whether a key has made a write that the cache has not shown yet, however long that takes: while a watch is
+// broken, an object looks as if nobody had deleted it.
+func (a *Attempts) Unseen(req plan.Request, x Expectation) (unseen bool) {
+	a.with(req, false, func(s *attempt) { _, unseen = s.expected[x] })
+	return unseen
 }

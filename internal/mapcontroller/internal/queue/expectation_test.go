@@ -61,3 +61,34 @@ func TestExpectations(t *testing.T) {
 		})
 	}
 }
+
+// A watch that is broken shows no delete, for longer than its key is held back.
+//
+// Contract: RET-16.
+func TestADeleteThatTheCacheDoesNotShowIsRemembered(t *testing.T) {
+	of := func(name string, isDeleted bool) Expectation {
+		return Expectation{ID: plan.ID{Name: name}, Deleted: isDeleted}
+	}
+	a, c := newAttempts()
+	for _, x := range []Expectation{of("a", true), of("created", false)} {
+		if !a.Expect(key, x) {
+			t.Errorf("%v was expected already", x)
+		}
+	}
+	if a.Expect(key, of("a", true)) {
+		t.Error("a delete is expected for the first time twice")
+	}
+	c.SetTime(fixture.Now.Add(time.Hour))
+	if got := a.Expects(key); got != 0 {
+		t.Errorf("the key is held back for %s", got)
+	}
+	for x, want := range map[Expectation]bool{of("a", true): true, of("b", true): false, of("created", false): false} {
+		if got := a.Unseen(key, x); got != want {
+			t.Errorf("%v is not seen: %v, want %v", x, got, want)
+		}
+	}
+	a.Seen(key, of("a", true))
+	if a.Unseen(key, of("a", true)) || a.Known(key) {
+		t.Error("state is left")
+	}
+}
