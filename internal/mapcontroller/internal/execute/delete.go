@@ -17,31 +17,10 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 )
 
-// deleteAll makes the deletes whose turn it is, after the guard has confirmed
-// them. Deletes that failed are passed over until they are due again, and take no place.
+// deleteAll makes the deletes whose turn it is, after the guard has confirmed them.
 func (r *run) deleteAll(ctx context.Context) {
 	r.outcome.Waiting = r.work.Plan.Withheld
-	var due, paced []plan.Removal
-	places := r.work.Plan.Places
-	for _, d := range r.work.Plan.Delete {
-		if d.Bounded && r.deletedUnseen(d.Object) {
-			places--
-		}
-	}
-	for _, d := range r.work.Plan.Delete {
-		needsPlace := d.Bounded && !r.deletedUnseen(d.Object)
-		if r.backingOff(VerbDelete, d.Object) || needsPlace && places <= 0 {
-			continue
-		}
-		if needsPlace {
-			places--
-		}
-		if d.Urgent {
-			due = append(due, d)
-		} else {
-			paced = append(paced, d)
-		}
-	}
+	due, paced := r.due()
 	granted, turn := r.executor.Pace.Take(r.work.Request, len(paced))
 	r.turn, r.waits = turn, granted < len(paced)
 	due = append(due, paced[:granted]...)
@@ -60,6 +39,32 @@ func (r *run) deleteAll(ctx context.Context) {
 	for _, d := range confirmed.Deletes() {
 		r.object(ctx, VerbDelete, d.Object, func() error { return r.delete(ctx, confirmed, d) })
 	}
+}
+
+// due returns the deletes that are due, by whether they are urgent. Those that failed are passed over until they are due
+// again, and take no place; what this process has deleted already, unseen, has its place.
+func (r *run) due() (urgent, paced []plan.Removal) {
+	places := r.work.Plan.Places
+	for _, d := range r.work.Plan.Delete {
+		if d.Bounded && r.deletedUnseen(d.Object) {
+			places--
+		}
+	}
+	for _, d := range r.work.Plan.Delete {
+		needsPlace := d.Bounded && !r.deletedUnseen(d.Object)
+		if r.backingOff(VerbDelete, d.Object) || needsPlace && places <= 0 {
+			continue
+		}
+		if needsPlace {
+			places--
+		}
+		if d.Urgent {
+			urgent = append(urgent, d)
+		} else {
+			paced = append(paced, d)
+		}
+	}
+	return urgent, paced
 }
 
 // isRefused returns whether the API server has refused a request. With any other error, such as a lost answer, it may have

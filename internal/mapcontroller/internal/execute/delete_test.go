@@ -377,7 +377,7 @@ func TestDeletesThatAreNotSeenTakeTheirPlaces(t *testing.T) {
 					return nil
 				}
 				err := answer
-				if answer != forbidden { // it is being deleted, which its resourceVersion shows, and the cache does not
+				if !apierrors.IsForbidden(answer) { // it is being deleted, which its resourceVersion shows, and the cache does not
 					answer = apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a", errors.New("the object has been modified"))
 				}
 				return err
