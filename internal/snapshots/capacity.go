@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -333,8 +332,11 @@ func (c Classes) driverTaken(snapshots []client.Object, counts func(*retention.S
 	var newest time.Time
 	for _, o := range slices.Backward(snapshots) { // outputs are ordered by age, and then only the newest is read
 		created := o.GetCreationTimestamp().Time
+		if of != "" && !created.After(newest) {
+			continue
+		}
 		d := c.driverIn(o)
-		if d == "" || of != "" && !created.After(newest) {
+		if d == "" {
 			continue
 		}
 		if s, known := snapshotFrom(o); known && counts(&s) {
@@ -348,13 +350,17 @@ func (c Classes) driverTaken(snapshots []client.Object, counts func(*retention.S
 func (c Classes) driverIn(o client.Object) driver {
 	switch v := o.(type) {
 	case *snapshotv1.VolumeSnapshot:
-		if class := c.find(ptr.Deref(v.Spec.VolumeSnapshotClassName, "")); class != nil {
-			return driverNamed(class.Driver)
+		if name := v.Spec.VolumeSnapshotClassName; name != nil {
+			if class := c.find(*name); class != nil {
+				return driverNamed(class.Driver)
+			}
 		}
 	case *groupv1.VolumeGroupSnapshot:
-		name := ptr.Deref(v.Spec.VolumeGroupSnapshotClassName, "")
-		for _, class := range c.groupClasses(func(class *groupv1.VolumeGroupSnapshotClass) bool { return class.Name == name }) {
-			return driverNamed(class.Driver)
+		if name := v.Spec.VolumeGroupSnapshotClassName; name != nil {
+			named := c.groupClasses(func(class *groupv1.VolumeGroupSnapshotClass) bool { return class.Name == *name })
+			if len(named) > 0 {
+				return driverNamed(named[0].Driver)
+			}
 		}
 	}
 	return ""

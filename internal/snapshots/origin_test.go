@@ -301,7 +301,7 @@ func TestNoSlotIsMissedForARecordThatIsRefused(t *testing.T) {
 			t.Errorf("%s: creates %d, want %d", name, len(d.Create), tc.creates)
 		}
 		if want := noon.Add(recordPatience); tc.creates == 0 && !d.Next.Equal(want) {
-			t.Errorf("%s: looks again at %v, want %v", name, d.Next, want)
+			t.Errorf("%s: decides again at %v, want %v", name, d.Next, want)
 		}
 		setStatusOf(now, s.SnapshotSchedule, originOf(s.SnapshotSchedule, f.objects()), known(1))
 		message := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady).Message

@@ -65,7 +65,7 @@ func groupOfMany(pvcs int, elsewhere bool) mapcontroller.Observation {
 	return seen
 }
 
-// A group snapshot is of many PVCs of a group, and is looked at once. A group that is too large for any is not looked up.
+// A group snapshot is of many PVCs of a group, and is read once. For a group that is too large for any, none is read.
 //
 // Contract: ONE-9.
 func TestSnapshotsOfTheVolumesOfAGroupComeOnce(t *testing.T) {
