@@ -375,17 +375,27 @@ func (r *rollbackRun) apply(ctx context.Context, state *rollback.State, step rol
 				return nil
 			}
 		case err != nil && !apierrors.IsAlreadyExists(err):
+			if !refused(err) { // it may have been carried out
+				r.goesOn = state.Lock().ID
+			}
 			return fmt.Errorf("%s: %w", step.Text, err)
 		default:
-			r.scaled = r.scaled || step.Scales
+			r.scaled, r.goesOn = r.scaled || step.Scales, state.Lock().ID
 		}
 	}
 	if !lost && len(step.Renewals)+len(step.Changes) > 0 {
 		own := *state.Lock()
 		own.User = r.user
-		r.own, r.released, r.goesOn = &own, step.Releases, own.ID
+		r.own, r.released = &own, step.Releases
 	}
 	return nil
+}
+
+// refused returns whether the API server has certainly not carried out a request. With any other error, such as a lost answer, it may
+// have.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500
 }
 
 // finished says what the PVCs have now, and at last how to undo that.
