@@ -49,7 +49,7 @@ type Controller struct {
 	log     logr.Logger
 
 	kinds *plan.Kinds
-	// parentKind is what parents are found like.
+	// parentKind is an empty parent, which selects the store of parents.
 	parentKind client.Object
 	lookup     *lookup.Objects
 	optional   *installed.Optional
@@ -215,8 +215,8 @@ type compiledParent struct {
 // compiled returns a parent with its compiled spec, which is valid while the informers hold the
 // same objects. A version of which only the status differs is compiled again: decisions may read
 // all of a parent, as those about snapshots read status.retention, and after a restore of etcd
-// another spec may have the UID and the generation. It costs little: 22 µs for a
-// SnapshotSchedule, after a write that took longer, once in a StatusInterval.
+// another spec may have the UID and the generation. That costs less than the write of the
+// status before it, and happens once in a StatusInterval.
 func (c *Controller) compiled(o client.Object) plan.Parent {
 	name := client.ObjectKeyFromObject(o)
 	governors := c.governors(o)

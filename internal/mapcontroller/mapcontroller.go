@@ -86,20 +86,20 @@ type MapController struct {
 	// controllerRef and the tags that were taken off such an output are put back. The cache must hold outputs
 	// without tags. Nil: no status says anything.
 	Recorded func(output client.Object) Record
-	// Lingers returns whether outputs that have to settle (Output.Settles) are made for a
-	// parent that does not own by labels. Nil: for none.
+	// Lingers returns whether the deletion of a parent that does not own by labels must wait until its
+	// outputs have settled (Output.Settles). Nil: no deletion waits.
 	Lingers func(parent client.Object) bool
 	// Finalizer is set on a parent that owns by labels while outputs may still refer to
 	// it: these references are removed before the parent goes. It is also set on a parent
 	// that Lingers, and stays until its outputs have settled. Required with both.
 	Finalizer string
 
-	// Connect receives what the controller's user may ask of it. Nil: nobody does.
+	// Connect, if set, is called once with functions that read the cache and enqueue keys.
 	Connect func(Access)
 	// MayCreate is called in each pass over a key, with what it creates and the key's
-	// outputs, or with neither once the parent is gone. It returns why that may not be
-	// created now; empty: it may. Otherwise it waits until the key is enqueued; updates and
-	// deletes do not. Nil: nothing waits.
+	// outputs, or with neither once the parent is gone. It returns a reason to delay the
+	// creates, or "" to allow them. A delayed key is retried when it is enqueued. Updates and
+	// deletes are not delayed. Nil: nothing is delayed.
 	MayCreate func(req Request, create []Desired, outputs []client.Object) (why string)
 
 	// Report is called after each pass over a key, with the status that the key

@@ -22,9 +22,9 @@ func (s *Snapshot) mayRecover(now time.Time, readyDeadline time.Duration) bool {
 	return !s.ReadyToUse && s.HasCutTime && !s.Deleting && (!s.HasError || now.Before(s.ErrorTime.Add(readyDeadline)))
 }
 
-// spareRecovering keeps what would be kept if those snapshots were ready that may have been
-// so until now: an error that passes must not cost what tiers or the cap keep. The snapshot
-// controller takes the readiness of a snapshot whose VolumeSnapshotContent it does not find.
+// spareRecovering also keeps what would be kept if every snapshot with a recent error were ready:
+// an error that passes must not cost what tiers or the cap keep. The snapshot controller takes the
+// readiness of a snapshot whose VolumeSnapshotContent it does not find.
 func (d *Decision) spareRecovering(policy Policy, now time.Time, series Series) {
 	all := series.Snapshots
 	series.Snapshots = nil

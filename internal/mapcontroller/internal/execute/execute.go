@@ -37,8 +37,8 @@ type Executor struct {
 	// Finalizer is set on a parent that owns by labels while outputs may still refer to
 	// it, and on one that Lingers. Empty: never.
 	Finalizer string
-	// Lingers returns whether a parent has outputs that have to settle before it goes. Nil:
-	// none has.
+	// Lingers returns whether the deletion of a parent must wait until its outputs have
+	// settled. Nil: no deletion waits.
 	Lingers func(parent client.Object) bool
 	// Missing returns whether an error means that a kind is not installed.
 	Missing func(context.Context, error) bool

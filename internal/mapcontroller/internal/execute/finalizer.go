@@ -160,9 +160,10 @@ func versionOf(parent client.Object) version { return version{parent.GetUID(), p
 func (e *Executor) ForgetParent(name types.NamespacedName) { e.released.Delete(name) }
 
 // isReleased returns whether no output is known to carry a reference that it should
-// not have. The first version of a spec that owns by labels has never made any, nor
-// has one that follows another. After a restart, the parent shows it: its finalizer is
-// removed before it has observed a generation.
+// not have. Outputs that were made while the parent owned by labels never carry the
+// reference, so neither generation 1 nor a generation after a released one needs a check.
+// After a restart, the parent shows it: its finalizer is removed before it has observed a
+// generation.
 func (e *Executor) isReleased(parent client.Object) bool {
 	name, now := client.ObjectKeyFromObject(parent), versionOf(parent)
 	if !e.Kinds.Ownership.ByLabels(parent) {

@@ -42,7 +42,7 @@ func (c Confirmed) Left(now time.Time) time.Duration { return c.until.Sub(now) }
 // those of the deletes that both plans name. What is deleted needs no read of its own,
 // because the delete's preconditions hold it to the observed state.
 //
-// It returns ErrChanged if the second plan does not bear out the first,
+// It returns ErrChanged if the second plan differs from the first,
 // ErrClockSkew if the clock cannot be trusted, or the error of a read.
 func (g *Guard) Confirm(
 	ctx context.Context, req plan.Request, parent client.Object, p plan.Plan, deletes []plan.Removal, seen plan.Observation,

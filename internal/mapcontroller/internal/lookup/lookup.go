@@ -29,7 +29,7 @@ type Objects struct {
 
 	stores *informer.Stores
 	kinds  *plan.Kinds
-	// parent is what parents are found like.
+	// parent is an empty parent, which selects the store of parents.
 	parent        client.Object
 	clusterScoped bool
 	// byKey finds the inputs of a map key. byOwner finds the outputs of a parent, and the
@@ -39,7 +39,7 @@ type Objects struct {
 }
 
 // New returns Objects of a controller. Its name prefixes those of the indexes, because two
-// controllers may read the same kind. Parents are found like the given one.
+// controllers may read the same kind. The given parent is an empty one.
 func New(name string, kinds *plan.Kinds, parent client.Object, clusterScoped bool, stores *informer.Stores) *Objects {
 	l := &Objects{ChildStores: informer.NewStores(), stores: stores, kinds: kinds, parent: parent, clusterScoped: clusterScoped}
 	l.byKey = informer.Index{Name: name + "/key", Values: func(input client.Object) []string {

@@ -17,8 +17,8 @@ import (
 type fair struct {
 	order []types.NamespacedName
 	keys  map[types.NamespacedName]*fifo[plan.Request]
-	// used is how much each parent has had; one that begins to wait counts as if it had had
-	// as much as the last whose turn it was: least.
+	// used is how much each parent has had. A parent that begins to wait starts at least, which
+	// is what the last chosen parent had, so that it cannot claim turns from the past.
 	used  map[types.NamespacedName]int
 	least int
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // Shares keeps one namespace from holding all workers, as it would while its
-// admission hangs. A namespace may hold as many as would be left free: alone half of
-// them; beside k others that hold all they can, one part of k+2. So there is always a
-// worker for a namespace that has none. A T is what is reconciled.
+// admission hangs. A namespace holds at most as many workers as remain free: half of them
+// when it is alone, 1/(k+2) beside k namespaces that hold all they can. So there is always
+// a worker for a namespace that has none. A T is what is reconciled.
 type Shares[T comparable] struct {
 	Workers int
 	// Patience is how long a key waits in its worker before it waits outside. In a

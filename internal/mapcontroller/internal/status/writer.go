@@ -23,11 +23,12 @@ import (
 // add to it. Most keys are decided by then, and one write is saved.
 const patience = time.Second
 
-// slowest is of how many intervals the longest delay is: after writes that fail, and
+// slowest is the longest delay, in multiples of Interval: after writes that fail, and
 // until the API server's clock is read again where it could not be trusted.
 const slowest = 12
 
-// outdated is for how many intervals the writes of a status fail before it counts as unwritten.
+// outdated is the time, in multiples of Interval, for which the writes of a status fail
+// before it counts as unwritten.
 const outdated = 3
 
 // Writer writes the status of parents.
