@@ -25,7 +25,6 @@
 //	capacity.go     what the storage of a driver, and of a PVC, can take
 //	unfinished.go   deletes and restores that do not end, and snapshots that keep their PVC
 //	deletes.go      counts deletes when the snapshots are gone
-//	readiness.go    how long snapshots take to become ready
 //	drill.go        what drills of the snapshots of a PVC show
 //	words.go        keeps what drivers said in earlier passes
 //	keystatus.go    a PVC's part of the schedule's status, and how parts are combined

@@ -124,8 +124,6 @@ func useAll(s scheduleBuilder) (resign func()) {
 	testMetrics.Retained(client.ObjectKeyFromObject(s))
 	f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
 	f.limits.MayCreate(noon, limits.Create{Snapshot: limits.Snapshot{Limit: testDriver, ReadyDeadline: time.Hour}, Since: noon})
-	newReadiness(clocktesting.NewFakePassiveClock(noon), testMetrics).
-		observed(client.ObjectKeyFromObject(s), uncut(time.Minute).VolumeSnapshot, ready(time.Minute).VolumeSnapshot)
 	return testMetrics.Lead(metrics.Sources{Drivers: f.counts, Unprotected: func() map[string]int { return map[string]int{"shop": 1} }})
 }
 
@@ -201,7 +199,7 @@ func TestCountersStartAtZero(t *testing.T) {
 	s, key := measured(t, "idle")
 	measure(noon, s.SnapshotSchedule, known(0), combined{})
 	got := seriesOf(t, key)
-	want := []string{"snapshots_created_total", "snapshots_failed_total", "slot_to_creation_seconds count", "creation_to_ready_seconds count"}
+	want := []string{"snapshots_created_total", "snapshots_failed_total", "slot_to_creation_seconds count"}
 	for _, reason := range []string{"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded", "KeepsClaim"} {
 		want = append(want, "snapshots_deleted_total "+reason)
 	}
@@ -235,32 +233,5 @@ func TestSlotToCreation(t *testing.T) {
 		if got["slot_to_creation_seconds "+name] != want {
 			t.Errorf("%s is %v, want %v", name, got["slot_to_creation_seconds "+name], want)
 		}
-	}
-}
-
-// Contract: MET-1.
-func TestCreationToReady(t *testing.T) {
-	_, key := measured(t, "slow")
-	r := newReadiness(clocktesting.NewFakePassiveClock(noon), testMetrics)
-	for i, step := range []struct {
-		before, after snapshotBuilder
-		want          float64 // sum of seconds
-	}{
-		{uncut(time.Minute), uploading(time.Minute), 0},
-		{uploading(time.Minute), ready(time.Minute), 60},
-		{ready(time.Minute), ready(time.Minute), 60},     // a resync, or another field
-		{uncut(time.Hour), ready(time.Hour), 3660},       // cut and ready in one update
-		{uncut(-time.Second), ready(-time.Second), 3660}, // the API server's clock is ahead
-		{ready(240 * time.Hour), uploading(240 * time.Hour), 3660},
-		{uploading(240 * time.Hour), ready(240 * time.Hour), 3660}, // it was ready before
-		{uploading(2 * time.Minute), ready(2 * time.Minute), 3780}, // another one
-	} {
-		r.observed(key, step.before.VolumeSnapshot, step.after.VolumeSnapshot)
-		if got := seriesOf(t, key)["creation_to_ready_seconds sum"]; got != step.want {
-			t.Errorf("step %d: the sum is %v s, want %v", i, got, step.want)
-		}
-	}
-	if got := seriesOf(t, key)["creation_to_ready_seconds count"]; got != 4 {
-		t.Errorf("%v snapshots, want 4", got)
 	}
 }

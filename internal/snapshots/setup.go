@@ -81,7 +81,7 @@ func MapController(o Options, recorder events.EventRecorder, maxInFlight int) ma
 }
 
 func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *metrics.Metrics) mapcontroller.MapController {
-	r, ready := newReporter(recorder, o.Clock, f, m), newReadiness(o.Clock, m)
+	r := newReporter(recorder, o.Clock, f, m)
 	var relatedKinds []mapcontroller.Input
 	originIn := func(*v1alpha1.SnapshotSchedule) origin { return origin{} }
 	clusterWide := len(o.Namespaces) == 0 // else Roles must suffice
@@ -114,7 +114,6 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	for i := range c.Outputs {
 		c.Outputs[i].OnChange = func(parent types.NamespacedName, before, after client.Object) {
 			f.onChange(parent, before, after)
-			ready.observed(parent, before, after)
 			r.deletes.observed(before, after)
 		}
 	}

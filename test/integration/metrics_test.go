@@ -87,7 +87,7 @@ var _ = Describe("Metrics", func() {
 			"ready Scheduled": 1, "suspended": 0, "retention_paused": 0, "interval_seconds": 3600, "problems": 0,
 			"persistentvolumeclaims": 2, "failing_persistentvolumeclaims": 0, "skipped_persistentvolumeclaims": 0,
 			"snapshots ready": 0, "snapshots pending": 2, "snapshots failed": 0, "snapshots detached": 0,
-			"snapshots_created_total": 2, "slot_to_creation_seconds": 2, "creation_to_ready_seconds": 0,
+			"snapshots_created_total": 2, "slot_to_creation_seconds": 2,
 			"snapshots_failed_total": 0, "snapshots_deleted_total Expired": 0,
 			"next_slot_timestamp_seconds":             float64(a.CreationTimestamp.Add(time.Hour).Unix()),
 			"oldest_recovery_point_timestamp_seconds": float64(a.CreationTimestamp.Unix()),
@@ -96,7 +96,7 @@ var _ = Describe("Metrics", func() {
 
 		By("completing one snapshot")
 		makeReady(first)
-		expectMetrics(s, map[string]float64{"snapshots ready": 1, "snapshots pending": 1, "creation_to_ready_seconds": 1})
+		expectMetrics(s, map[string]float64{"snapshots ready": 1, "snapshots pending": 1})
 
 		By("failing the other snapshot")
 		o.advanceClocks(31 * time.Minute)
@@ -114,7 +114,7 @@ var _ = Describe("Metrics", func() {
 		makeReady(&env.snapshotsOf("a")[1])
 		makeReady(env.waitForSnapshot("b"))
 		expectMetrics(s, map[string]float64{
-			"snapshots ready": 2, "snapshots pending": 0, "snapshots failed": 0, "creation_to_ready_seconds": 3,
+			"snapshots ready": 2, "snapshots pending": 0, "snapshots failed": 0,
 			"snapshots_deleted_total Replaced": 1, "snapshots_deleted_total Expired": 1, "ready Scheduled": 1,
 		})
 

@@ -121,7 +121,6 @@ func TestDashboardPanelsShowData(t *testing.T) {
 		"oldest_verified_timestamp_seconds": always(0), "retention_paused": always(1), "suspended": always(1), "snapshots_failed_total": hourlyCount, "snapshots_retained_in_storage_total": hourlyCount,
 		"refused_writes_total delete":       hourlyCount,
 		"slot_to_creation_seconds_bucket 1": hourlyCount, "slot_to_creation_seconds_bucket +Inf": hourlyCount,
-		"creation_to_ready_seconds_bucket 30": hourlyCount, "creation_to_ready_seconds_bucket +Inf": hourlyCount,
 	})
 	const minutes = 3*hour + 30
 	s := scenario{"east/a": {"": leading().with(pod{

@@ -92,17 +92,17 @@ func ownMetrics() []report.Metric {
 func TestKnownMetrics(t *testing.T) {
 	found := knownMetrics(t)
 	for name, label := range map[string]string{
-		"snapshotschedule_snapshots":                        "state",
-		"snapshotschedule_creation_to_ready_seconds_bucket": "le",
-		"controller_runtime_reconcile_total":                "result",
-		"workqueue_depth":                                   "name",
-		"process_cpu_seconds_total":                         "pod",
+		"snapshotschedule_snapshots":                       "state",
+		"snapshotschedule_slot_to_creation_seconds_bucket": "le",
+		"controller_runtime_reconcile_total":               "result",
+		"workqueue_depth":                                  "name",
+		"process_cpu_seconds_total":                        "pod",
 	} {
 		if !slices.Contains(found[name], label) {
 			t.Errorf("%s has labels %q, want %s among them", name, found[name], label)
 		}
 	}
-	for _, name := range []string{"snapshotschedule_snapshots_total", "snapshotschedule_ready_count", "snapshotschedule_creation_to_ready_seconds"} {
+	for _, name := range []string{"snapshotschedule_snapshots_total", "snapshotschedule_ready_count", "snapshotschedule_slot_to_creation_seconds"} {
 		if _, ok := found[name]; ok {
 			t.Errorf("%s should not be known", name)
 		}

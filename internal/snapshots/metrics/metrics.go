@@ -30,7 +30,7 @@ const (
 // because their number has no bound.
 type Metrics struct {
 	created, deleted, retained, failed, refused *prometheus.CounterVec
-	slotToCreation, creationToReady             *prometheus.HistogramVec
+	slotToCreation                              *prometheus.HistogramVec
 	// active is 1 while this process leads. The others are on standby and export no
 	// metrics of schedules.
 	active prometheus.Gauge
@@ -59,8 +59,6 @@ func New() *Metrics {
 			"A create also counts while its name is taken.", labelVerb)
 	m.slotToCreation = m.histogram("slot_to_creation_seconds",
 		"Seconds from the time at which a VolumeSnapshot was due until it was created.")
-	m.creationToReady = m.histogram("creation_to_ready_seconds",
-		"Seconds from the creation of a VolumeSnapshot until it was ready to use.")
 	m.active = m.gauge(m.describe("gauge", "active", "1 in the replica that is the leader, 0 in a standby replica."), nil)
 	v := version.Get()
 	m.gauge(m.describe("gauge", "build_info", "1. The labels say which version of the operator runs in this replica.",
@@ -110,7 +108,7 @@ func (m *Metrics) counter(name, help string, labels ...string) *prometheus.Count
 	return vec
 }
 
-// waits are the bounds of both histograms, in seconds: a healthy wait takes a few,
+// waits are the bounds of the histogram, in seconds: a healthy wait takes a few,
 // others take hours. They are few because each bound is a time series per schedule.
 // Prometheus stores a native histogram only if it is configured to.
 var waits = []float64{1, 5, 30, 120, 600, 3600, 21600}
@@ -153,11 +151,6 @@ func (m *Metrics) SlotToCreation(s types.NamespacedName, wait time.Duration) {
 	observe(m.slotToCreation, wait, s)
 }
 
-// CreationToReady counts for how long a snapshot existed before it was ready.
-func (m *Metrics) CreationToReady(s types.NamespacedName, wait time.Duration) {
-	observe(m.creationToReady, wait, s)
-}
-
 // Measure keeps what the status of a schedule says.
 func (m *Metrics) Measure(s types.NamespacedName, f Figures) {
 	if m.gauges.set(s, f) {
@@ -191,7 +184,7 @@ func (m *Metrics) Forget(s types.NamespacedName) {
 // the values of the labels beyond the schedule's.
 func (m *Metrics) eachCounted(do func(vec *prometheus.MetricVec, more ...string)) {
 	for _, vec := range []*prometheus.MetricVec{
-		m.created.MetricVec, m.retained.MetricVec, m.failed.MetricVec, m.slotToCreation.MetricVec, m.creationToReady.MetricVec,
+		m.created.MetricVec, m.retained.MetricVec, m.failed.MetricVec, m.slotToCreation.MetricVec,
 	} {
 		do(vec)
 	}
