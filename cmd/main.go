@@ -177,7 +177,6 @@ func run(f flags) error {
 		StatusInterval:   f.statusInterval,
 		DeletesPerSecond: f.deletesPerSecond,
 		MaxClockSkew:     f.maxClockSkew,
-		KindsInterval:    time.Minute,
 		Namespaces:       f.namespaces,
 		Clock:            realClock,
 		Stores:           stores,

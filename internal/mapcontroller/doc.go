@@ -33,7 +33,6 @@
 //	route.go          which keys an event enqueues
 //	optional.go       the caches of kinds that may be missing, and of the children of outputs
 //	reconcile.go      one pass over one key; the search for released outputs
-//	liveness.go       the health check that notices a leader that does nothing
 //	setup.go          the controllers and caches of a manager
 //
 //	internal/plan/types.go      a Program, and what its decisions see and return; the plan

@@ -50,12 +50,11 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	}
 	s := &starter{
 		controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.spec.Name),
-		health: liveness{reconciler: ctl, clock: ctl.options.Clock, waiting: ctl.keys.Waiting},
 	}
 	if !ctl.spec.Optional {
 		err = s.startStatus(context.Background())
 	}
-	return errors.Join(err, mgr.AddHealthzCheck(ctl.spec.Name, s.health.Check), mgr.Add(s))
+	return errors.Join(err, mgr.Add(s))
 }
 
 // cacheSyncTimeout is how long a controller waits for the caches. The default of
@@ -150,7 +149,6 @@ type starter struct {
 	controller *Controller
 	mgr        manager.Manager
 	log        logr.Logger
-	health     liveness
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. A manager that does
@@ -214,7 +212,7 @@ func (s *starter) startKeys(ctx context.Context) error {
 	if err != nil || !s.mgr.GetCache().WaitForCacheSync(ctx) {
 		return err
 	}
-	keys, err := b.Build(&s.health)
+	keys, err := b.Build(s.controller)
 	if err == nil && !optional && len(s.controller.kinds.Optional) > 0 {
 		go s.awaitOptional(ctx, keys)
 	}

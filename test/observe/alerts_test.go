@@ -27,6 +27,14 @@ func recoveryPointUntil(last int) samples {
 // hourlyCount increases by one every hour.
 func hourlyCount(minute int) (float64, bool) { return float64(minute / hour), true }
 
+// workers is a metric of controller-runtime.
+const workers = "workqueue_longest_running_processor_seconds"
+
+// busySince is a worker that hangs from a minute on.
+func busySince(from int) samples {
+	return func(minute int) (float64, bool) { return float64(max(0, minute-from) * seconds), true }
+}
+
 // healthy is a schedule with two PVCs that takes a snapshot every hour.
 func healthy() pod {
 	return pod{
@@ -215,6 +223,12 @@ func TestAlerts(t *testing.T) {
 			"backup": healthy().with(missed).with(pod{"suspended": never, "suspended gold": always(0)}),
 		}}, []string{"4:16–end " + old}},
 
+		{"a worker hangs until its pod is deleted, and others are busy", scenario{
+			"a": {"": leading().with(pod{
+				workers + " snapshotschedule": busySince(hour), workers + " clustersnapshotschedule-status": always(599), workers + " other": busySince(0),
+			}).absentFrom(2 * hour), "backup": healthy().absentFrom(2 * hour)},
+			"b": {"": standby().with(pod{"active": always(0).then(2*hour+2, always(1)), workers + " snapshotschedule": always(0)}), "backup": healthy().absentUntil(2*hour + 3)},
+		}, []string{"1:16–2:00 critical OperatorHangs: the SnapshotSchedule operator hangs | controller snapshotschedule in pod a has been busy with one object for 16m"}},
 		{"the operator stops, and starts again", scenario{"a": {
 			"":       leading().with(pod{"active": always(1).then(hour, never).then(3*hour, always(1))}),
 			"backup": healthy(),

@@ -34,7 +34,7 @@ func (before samples) then(from int, after samples) samples {
 
 func never(int) (float64, bool) { return 0, false }
 
-// pod is the metrics of one operator, by name without the prefix, followed by the value of a reason, state or bucket label.
+// pod is the metrics of one operator, by name without its own prefix, followed by the value of a reason, state or bucket label.
 type pod map[string]samples
 
 // absentFrom removes all samples from a minute on.
@@ -65,7 +65,7 @@ type scenario map[string]map[string]pod
 // load returns the scenario in Prometheus' test language.
 func (s scenario) load(t *testing.T, minutes int) string {
 	t.Helper()
-	labelsOf := map[string][]string{}
+	labelsOf := map[string][]string{workers: {"name"}}
 	for _, m := range ownMetrics() {
 		name := strings.TrimPrefix(m.Name, "snapshotschedule_")
 		if m.Type == "histogram" {
@@ -102,7 +102,10 @@ func (s scenario) load(t *testing.T, minutes int) string {
 						set[l] = "gold"
 					}
 				}
-				fmt.Fprintf(&b, "  snapshotschedule_%s%s", name, labels.FromMap(set).WithoutEmpty())
+				if name != workers {
+					name = "snapshotschedule_" + name
+				}
+				fmt.Fprintf(&b, "  %s%s", name, labels.FromMap(set).WithoutEmpty())
 				was := false
 				for minute := range minutes + 1 {
 					value, is := v(minute)
@@ -194,7 +197,7 @@ func describe(t *testing.T, a *rules.Alert) string {
 	} else if name := a.Labels.Get("cluster_schedule"); name != "" {
 		object = "ClusterSnapshotSchedule " + name
 	}
-	if a.Labels.Get("alertname") != alertPrefix+"OperatorDown" && !strings.Contains(description, object) {
+	if !strings.HasPrefix(a.Labels.Get("alertname"), alertPrefix+"Operator") && !strings.Contains(description, object) {
 		t.Errorf("the description does not name %s: %s", object, description)
 	}
 	name := strings.TrimPrefix(a.Labels.Get("alertname"), alertPrefix)

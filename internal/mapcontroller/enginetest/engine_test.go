@@ -122,7 +122,7 @@ func newManager(o *operator) (manager.Manager, error) {
 		DeletesPerSecond: o.program.DeletesPerSecond,
 		MaxClockSkew:     time.Minute,
 		KindsInterval:    200 * time.Millisecond,
-		Clock:            o.clock,
+		Clock:            clock.RealClock{},
 		Stores:           informer.NewStores(),
 	}
 	cached := cache.Options{DefaultNamespaces: map[string]cache.Config{o.namespace: {}}, ByObject: o.cached}
@@ -139,8 +139,7 @@ func newManager(o *operator) (manager.Manager, error) {
 		Controller:             config.Controller{SkipNameValidation: new(true), CacheSyncTimeout: 200 * time.Millisecond},
 	})
 	Expect(err).NotTo(HaveOccurred())
-	o.manager = &probedManager{Manager: m}
-	return m, o.mapController().SetupWithManager(o.manager, options)
+	return m, o.mapController().SetupWithManager(m, options)
 }
 
 // mapController returns the operator's program as the engine's API has it.

@@ -16,7 +16,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -30,10 +29,8 @@ type operator struct {
 	namespace string
 	program   *program
 	// cached restricts what the manager's cache holds.
-	cached  map[client.Object]cache.ByObject
-	clock   *shiftedClock
-	manager *probedManager
-	stop    func()
+	cached map[client.Object]cache.ByObject
+	stop   func()
 	// ended is closed when the manager has ended.
 	ended chan struct{}
 
@@ -53,7 +50,6 @@ type failure struct {
 func newOperator(namespace string) *operator {
 	return &operator{
 		transport: newTransport(), namespace: namespace, program: newProgram(), maps: map[string]int{},
-		clock: &shiftedClock{PassiveClock: clock.RealClock{}},
 	}
 }
 

@@ -41,9 +41,3 @@ func (l *Late[T]) Add(item T) { l.AddAfter(item, l.After) }
 func (l *Late[T]) AddAfter(item T, after time.Duration) {
 	l.With(func(q workqueue.TypedRateLimitingInterface[T]) { q.AddAfter(item, after) })
 }
-
-// Waiting returns the number of items that are due, zero before there is a queue.
-func (l *Late[T]) Waiting() (n int) {
-	l.With(func(q workqueue.TypedRateLimitingInterface[T]) { n = q.Len() })
-	return n
-}
