@@ -125,7 +125,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	writes := client.WithFieldOwner(d.Client, spec.Name)
 	ctl.executor = &execute.Executor{
 		Client: writes, Clock: o.Clock, Kinds: kinds, Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
-		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, MayCreate: spec.MayCreate, Lingers: spec.Lingers,
+		Finalizer: spec.Release.Finalizer, Lingers: spec.Release.Lingers, Missing: ctl.installed.Explains, MayCreate: spec.MayCreate,
 	}
 	if spec.Connect != nil {
 		spec.Connect(Access{
@@ -140,10 +140,10 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}}
 	ctl.writer = &status.Writer{
 		Client: writes, Live: d.Live, Clock: o.Clock, Kinds: kinds, Kept: kept,
-		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Record: spec.Record, EnsureRecord: spec.EnsureRecord,
+		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Recording: spec.Recording,
 		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status, Written: spec.StatusWritten,
-		Unseen:      func() bool { return len(ctl.optional.Missing()) > 0 },
-		RecordsTime: spec.RecordsTime, ServerTime: ctl.guard.ServerTime, Unwritten: spec.Unwritten,
+		Unseen:     func() bool { return len(ctl.optional.Missing()) > 0 },
+		ServerTime: ctl.guard.ServerTime, Unwritten: spec.Unwritten,
 	}
 	return ctl, nil
 }
@@ -161,10 +161,10 @@ func (c *Controller) Limiter() *queue.Attempts { return c.attempts }
 
 // governors returns what the cache has of the objects that decide about a parent's spec.
 func (c *Controller) governors(parent client.Object) []client.Object {
-	if c.spec.Governors == nil {
+	if c.spec.Governing.Objects == nil {
 		return nil
 	}
-	return c.spec.Governors(parent)
+	return c.spec.Governing.Objects(parent)
 }
 
 // compile compiles a parent as it was read, with its governors.
@@ -185,7 +185,7 @@ func (c *Controller) compile(parent client.Object, governors []client.Object) pl
 	return plan.Parent{Object: cmp.Or(program.Parent, parent), Read: parent, Program: &program}
 }
 
-// programOf calls Compile or Govern. A spec with which it panics is invalid.
+// programOf calls Compile or Governing.Compile. A spec with which it panics is invalid.
 func (c *Controller) programOf(parent client.Object, governors []client.Object) (program plan.Program, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -193,7 +193,7 @@ func (c *Controller) programOf(parent client.Object, governors []client.Object) 
 		}
 	}()
 	if len(governors) > 0 {
-		return c.spec.Govern(parent, governors)
+		return c.spec.Governing.Compile(parent, governors)
 	}
 	return c.spec.Compile(parent)
 }

@@ -31,6 +31,7 @@ type (
 	Failure        = execute.Failure
 	Verb           = execute.Verb
 	Summary        = status.Summary
+	Recording      = status.Recording
 	Unwritten      = status.Unwritten
 )
 

@@ -79,7 +79,7 @@ func (h *harness) reconcile(t *testing.T) time.Duration {
 
 // ownsByLabels makes all parents own by labels.
 func ownsByLabels(c *MapController, _ *Options) {
-	c.OwnsByLabels, c.Finalizer = fixture.Always, "test/release"
+	c.Release.OwnsByLabels, c.Release.Finalizer = fixture.Always, "test/release"
 }
 
 func deletingParent() *appsv1.Deployment { return fixture.Parent(fixture.Deleting) }

@@ -47,13 +47,8 @@ type MapController struct {
 	// be changed. The Program may read all of it, status included: every version that
 	// the cache has is compiled, once. Required.
 	Compile func(parent client.Object) (Program, error)
-	// Governors returns objects, from a cache, that decide about a parent's spec. Their kinds are Live
-	// RelatedKinds whose changes concern the parent. Nil: there are none.
-	Governors func(parent client.Object) []client.Object
-	// Govern takes the place of Compile for a parent that has Governors: those that the cache has, or those that
-	// the API server has before a delete. The Program may name another version of the Parent, of which only the spec
-	// differs. Required with Governors.
-	Govern func(parent client.Object, governors []client.Object) (Program, error)
+	// Governing says which other objects decide about a parent's spec. Empty: none do.
+	Governing Governing
 	// MapKey returns the key of an input. A key stands for all inputs that carry
 	// it. An input with an empty key is nobody's. One whose key cannot be the value of a
 	// label has its creates refused. Nil: the UID.
@@ -72,11 +67,8 @@ type MapController struct {
 	// than one of its UID, generation or deletionTimestamp. Nil: no other does.
 	ParentChanged func(before, after client.Object) bool
 
-	// OwnsByLabels returns whether the outputs of a parent carry no reference to it, so
-	// that they outlive it. They are the parent's by their labels and by having no
-	// controller. When a parent begins to own by labels, its references are removed, and
-	// it is not settled before none is left. Nil: no parent does.
-	OwnsByLabels func(parent client.Object) bool
+	// Release says which outputs a parent lets go of before it is deleted. Empty: none.
+	Release Release
 	// Foreign returns whether an object of an output kind is no parent's, whatever its
 	// labels and its controller: something else made it and manages it. It is never
 	// counted, adopted or deleted, and a controllerRef to a parent is removed from it. Of
@@ -86,13 +78,6 @@ type MapController struct {
 	// controllerRef and the tags that were taken off such an output are put back. The cache must hold outputs
 	// without tags. Nil: no status says anything.
 	Recorded func(output client.Object) Record
-	// Lingers returns whether the deletion of a parent that does not own by labels must wait until its
-	// outputs have settled (Output.Settles). Nil: no deletion waits.
-	Lingers func(parent client.Object) bool
-	// Finalizer is set on a parent that owns by labels while outputs may still refer to
-	// it: these references are removed before the parent goes. It is also set on a parent
-	// that Lingers, and stays until its outputs have settled. Required with both.
-	Finalizer string
 
 	// Connect, if set, is called once with functions that read the cache and enqueue keys.
 	Connect func(Access)
@@ -111,16 +96,8 @@ type MapController struct {
 	// ParentDeleted is called after a parent is deleted. It may be called more than
 	// once and must be idempotent. Nil: it is not called.
 	ParentDeleted func(parent types.NamespacedName)
-	// RecordsTime returns whether the parent's status is about to record a time on which
-	// decisions depend. It is then computed with the API server's time, in the Summary.
-	// Nil: it never is.
-	RecordsTime func(now time.Time, parent client.Object, s Summary) bool
-	// Record is the field of the status that has this time. It is written also while
-	// nothing else is known. Required with RecordsTime.
-	Record string
-	// EnsureRecord changes the Record of a parent to what it must say whatever the spec is. That is written alone
-	// where the parent changes too often for a status of one version. Nil: it must say nothing.
-	EnsureRecord func(parent client.Object)
+	// Recording says what of the status decisions depend on. Empty: nothing.
+	Recording Recording
 	// Status computes a parent's status into it; the engine writes it if it
 	// changed. Times must be in whole seconds, as the API server stores them. What the
 	// Summary says is not known must stay as it is. Nil: the engine writes the proposal's
@@ -132,6 +109,33 @@ type MapController struct {
 	// Unwritten receives the parents whose status could not be written for some time, for
 	// another controller that reads it. Nil: none does.
 	Unwritten *Unwritten
+}
+
+// Governing is how other objects decide about a parent's spec. Both or neither is set.
+type Governing struct {
+	// Objects returns them, from a cache. Their kinds are Live RelatedKinds whose changes concern the parent.
+	Objects func(parent client.Object) []client.Object
+	// Compile takes the place of MapController.Compile for a parent that has such objects: those that the cache
+	// has, or those that the API server has before a delete. The Program may name another version of the Parent,
+	// of which only the spec differs.
+	Compile func(parent client.Object, governors []client.Object) (Program, error)
+}
+
+// Release is how a parent lets go of its outputs before it is deleted. The Finalizer is set if, and only if, one of the
+// others is.
+type Release struct {
+	// OwnsByLabels returns whether the outputs of a parent carry no reference to it, so
+	// that they outlive it. They are the parent's by their labels and by having no
+	// controller. When a parent begins to own by labels, its references are removed, and
+	// it is not settled before none is left. Nil: no parent does.
+	OwnsByLabels func(parent client.Object) bool
+	// Lingers returns whether the deletion of a parent that does not own by labels must wait until its
+	// outputs have settled (Output.Settles). Nil: no deletion waits.
+	Lingers func(parent client.Object) bool
+	// Finalizer is set on a parent that owns by labels while outputs may still refer to
+	// it: these references are removed before the parent goes. It is also set on a parent
+	// that Lingers, and stays until its outputs have settled.
+	Finalizer string
 }
 
 // Access is what a controller does for its user.
@@ -183,7 +187,7 @@ type Options struct {
 
 // Ownership decides which outputs are a parent's.
 func (c *MapController) Ownership() Ownership {
-	return Ownership{Tags: c.Tags, OwnsByLabels: c.OwnsByLabels, Foreign: c.Foreign, Recorded: c.Recorded}
+	return Ownership{Tags: c.Tags, OwnsByLabels: c.Release.OwnsByLabels, Foreign: c.Foreign, Recorded: c.Recorded}
 }
 
 // ByObject restricts a manager's cache, by cache.Options.ByObject, to the outputs that carry a map key. Kinds that are
@@ -215,18 +219,18 @@ func (c MapController) withDefaults() (*MapController, error) {
 	missing.unless(c.Tags.MapKey != "" && c.Tags.Parent != "", "Tags: both labels must be set")
 	missing.unless(c.NewParent != nil, "NewParent is nil")
 	missing.unless(c.Compile != nil, "Compile is nil")
-	missing.unless((c.Governors == nil) == (c.Govern == nil), "Governors and Govern: set both or neither")
+	missing.unless((c.Governing.Objects == nil) == (c.Governing.Compile == nil), "Governing: set both or neither")
 	missing.unless(len(c.Inputs) > 0, "Inputs is empty")
 	missing.unless(len(c.Outputs) > 0, "Outputs is empty")
-	missing.unless((c.Record == "") == (c.RecordsTime == nil), "Record and RecordsTime: set both or neither")
-	missing.unless((c.Finalizer == "") == (c.OwnsByLabels == nil && c.Lingers == nil),
-		"Finalizer: set it if, and only if, OwnsByLabels or Lingers is set")
+	missing.unless((c.Recording.Field == "") == (c.Recording.IsDue == nil), "Recording: set Field and IsDue, or neither")
+	missing.unless((c.Release.Finalizer == "") == (c.Release.OwnsByLabels == nil && c.Release.Lingers == nil),
+		"Release: set Finalizer if, and only if, OwnsByLabels or Lingers is set")
 	for i, in := range c.Inputs {
 		missing.unless(in.Object != nil && in.Resource != "", fmt.Sprintf("Inputs[%d]: Object and Resource must be set", i))
 	}
 	for i, out := range c.Outputs {
 		missing.unless(out.Object != nil && out.Resource != "", fmt.Sprintf("Outputs[%d]: Object and Resource must be set", i))
-		missing.unless(out.Settles == 0 || c.Lingers != nil, fmt.Sprintf("Outputs[%d]: Settles needs Lingers", i))
+		missing.unless(out.Settles == 0 || c.Release.Lingers != nil, fmt.Sprintf("Outputs[%d]: Settles needs Release.Lingers", i))
 		missing.unless(out.Children == nil || out.Children.Object != nil && out.Children.Label != "",
 			fmt.Sprintf("Outputs[%d].Children: Object and Label must be set", i))
 	}

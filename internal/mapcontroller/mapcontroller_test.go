@@ -29,16 +29,17 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 		"Tags: both labels must be set": func(c *MapController, _ *Dependencies, _ *Options) { c.Tags.MapKey = "" },
 		"NewParent is nil":              func(c *MapController, _ *Dependencies, _ *Options) { c.NewParent = nil },
 		"Compile is nil":                func(c *MapController, _ *Dependencies, _ *Options) { c.Compile = nil },
-		"Governors and Govern": func(c *MapController, _ *Dependencies, _ *Options) {
-			c.Governors = func(client.Object) []client.Object { return nil }
+		"Governing: set both": func(c *MapController, _ *Dependencies, _ *Options) {
+			c.Governing.Objects = func(client.Object) []client.Object { return nil }
 		},
 		"Inputs is empty":                 func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = nil },
 		"Outputs is empty":                func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = nil },
 		"Inputs[0]: Object and Resource":  func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = []Input{{Object: &corev1.Secret{}}} },
 		"Outputs[0]: Object and Resource": func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = []Output{{Resource: "pods"}} },
-		"Finalizer: set it if":            func(c *MapController, _ *Dependencies, _ *Options) { c.Finalizer = "test/finalizer" },
-		"Finalizer: set it if, and only if": func(c *MapController, _ *Dependencies, _ *Options) {
-			c.OwnsByLabels = fixture.Always
+		"Release: set Finalizer if":       func(c *MapController, _ *Dependencies, _ *Options) { c.Release.Finalizer = "test/finalizer" },
+		"Recording: set Field":            func(c *MapController, _ *Dependencies, _ *Options) { c.Recording.Field = "record" },
+		"Release: set Finalizer if, and only if": func(c *MapController, _ *Dependencies, _ *Options) {
+			c.Release.OwnsByLabels = fixture.Always
 		},
 		"no kind is registered for the type":  func(_ *MapController, d *Dependencies, _ *Options) { d.Scheme = runtime.NewScheme() },
 		"no Clock is set":                     func(_ *MapController, _ *Dependencies, o *Options) { o.Clock = nil },
@@ -160,8 +161,8 @@ func TestSpecsFollowTheirGovernors(t *testing.T) {
 	var governors []client.Object
 	h := newHarness(t, []client.Object{fixture.Parent()}, nil, func(c *MapController, _ *Options) {
 		compile := c.Compile
-		c.Governors = func(client.Object) []client.Object { return governors }
-		c.Govern = func(parent client.Object, _ []client.Object) (Program, error) {
+		c.Governing.Objects = func(client.Object) []client.Object { return governors }
+		c.Governing.Compile = func(parent client.Object, _ []client.Object) (Program, error) {
 			compiled++
 			p, err := compile(parent)
 			p.Parent = decided

@@ -30,7 +30,7 @@ func (c MapController) Planner(scheme *runtime.Scheme, parent client.Object, pro
 func (c MapController) kinds(scheme *runtime.Scheme, parent client.Object) (*plan.Kinds, error) {
 	kinds, err := plan.NewKinds(scheme, parent, c.Ownership(), c.Inputs, c.Outputs, c.RelatedKinds...)
 	if err == nil {
-		kinds.Finalizer = c.Finalizer
+		kinds.Finalizer = c.Release.Finalizer
 		if c.MapKey != nil {
 			kinds.MapKey = c.MapKey
 		}

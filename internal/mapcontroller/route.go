@@ -57,7 +57,7 @@ func (c *Controller) parentChanged(before, after client.Object) bool {
 		before.GetGeneration() != after.GetGeneration() ||
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
 		(c.spec.ParentChanged != nil && c.spec.ParentChanged(before, after)) ||
-		c.spec.Lingers != nil && c.spec.Lingers(after) && len(before.GetFinalizers()) != len(after.GetFinalizers()) ||
+		c.spec.Release.Lingers != nil && c.spec.Release.Lingers(after) && len(before.GetFinalizers()) != len(after.GetFinalizers()) ||
 		!plan.SameSpec(before, after) // after a restore of etcd, perhaps with the same generation
 }
 

@@ -145,10 +145,10 @@ func TestRelatedAreTheOriginOfASchedule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := MapController(Options{Stores: stores, Namespaces: tc.namespaces}, nil, 0)
-			if c.Governors == nil != (len(tc.namespaces) > 0) {
+			if c.Governing.Objects == nil != (len(tc.namespaces) > 0) {
 				t.Error("whether it has governors")
-			} else if c.Governors != nil && len(c.Governors(tc.schedule.SnapshotSchedule)) != tc.want {
-				t.Errorf("%d governors, want %d", len(c.Governors(tc.schedule.SnapshotSchedule)), tc.want)
+			} else if c.Governing.Objects != nil && len(c.Governing.Objects(tc.schedule.SnapshotSchedule)) != tc.want {
+				t.Errorf("%d governors, want %d", len(c.Governing.Objects(tc.schedule.SnapshotSchedule)), tc.want)
 			}
 			concern := 0 // their events are the schedule's
 			for _, kind := range c.RelatedKinds {
@@ -161,7 +161,7 @@ func TestRelatedAreTheOriginOfASchedule(t *testing.T) {
 			if concern != tc.want {
 				t.Errorf("%d of them concern it, want %d", concern, tc.want)
 			}
-			if got := c.RecordsTime(noon, tc.schedule.SnapshotSchedule, known(1)); got != tc.child {
+			if got := c.Recording.IsDue(noon, tc.schedule.SnapshotSchedule, known(1)); got != tc.child {
 				t.Errorf("records the time: %v, want %v", got, tc.child)
 			}
 			k := known(1)

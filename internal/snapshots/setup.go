@@ -104,10 +104,12 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 			from.known = listed()
 			return from
 		}
-		c.Governors = func(parent client.Object) []client.Object { return originObjects(o.Stores, parent) }
-		c.Govern = func(parent client.Object, governors []client.Object) (mapcontroller.Program, error) {
-			s := parent.(*v1alpha1.SnapshotSchedule)
-			return compileFor(s, originOf(s, governors), true, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
+		c.Governing = mapcontroller.Governing{
+			Objects: func(parent client.Object) []client.Object { return originObjects(o.Stores, parent) },
+			Compile: func(parent client.Object, governors []client.Object) (mapcontroller.Program, error) {
+				s := parent.(*v1alpha1.SnapshotSchedule)
+				return compileFor(s, originOf(s, governors), true, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
+			},
 		}
 	}
 	r.origin = originIn
@@ -140,7 +142,6 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		m.Forget(schedule)
 	}
 	c.StatusWritten = r.statusWritten
-	c.Record = "retention"
 	from := func(s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) origin {
 		from := originIn(s)
 		if p, valid := known.Spec.(*program); valid { // which knows the schedule's own spec
@@ -148,13 +149,16 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		}
 		return from
 	}
-	c.RecordsTime = func(now time.Time, parent client.Object, known mapcontroller.Summary) bool {
-		s := parent.(*v1alpha1.SnapshotSchedule)
-		return recordsTime(now, s, from(s, known))
-	}
-	c.EnsureRecord = func(parent client.Object) {
-		s := parent.(*v1alpha1.SnapshotSchedule)
-		s.Status.Retention = ownerOnly(s, originIn(s))
+	c.Recording = mapcontroller.Recording{
+		Field: "retention",
+		IsDue: func(now time.Time, parent client.Object, known mapcontroller.Summary) bool {
+			s := parent.(*v1alpha1.SnapshotSchedule)
+			return recordsTime(now, s, from(s, known))
+		},
+		Ensure: func(parent client.Object) {
+			s := parent.(*v1alpha1.SnapshotSchedule)
+			s.Status.Retention = ownerOnly(s, originIn(s))
+		},
 	}
 	c.Status = func(now time.Time, parent client.Object, known mapcontroller.Summary) {
 		s := parent.(*v1alpha1.SnapshotSchedule)
@@ -214,11 +218,11 @@ func kinds() mapcontroller.MapController {
 			Children:   &members,
 			Settles:    settles,
 		}},
-		SteadyAfter:  settleFor,
-		Lingers:      hasGroups,
-		Finalizer:    v1alpha1.FinalizerRelease,
-		OwnsByLabels: Ownership.OwnsByLabels,
-		Foreign:      Ownership.Foreign,
+		SteadyAfter: settleFor,
+		Foreign:     Ownership.Foreign,
+		Release: mapcontroller.Release{
+			OwnsByLabels: Ownership.OwnsByLabels, Lingers: hasGroups, Finalizer: v1alpha1.FinalizerRelease,
+		},
 	}
 }
 

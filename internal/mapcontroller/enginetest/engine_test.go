@@ -148,7 +148,7 @@ func (o *operator) mapController() *mapcontroller.MapController {
 		Name:      "enginetest",
 		Tags:      mapcontroller.Tags{MapKey: keyLabel, Parent: parentLabel},
 		NewParent: func() client.Object { return &Bucket{} },
-		Finalizer: o.program.Finalizer,
+		Release:   mapcontroller.Release{Finalizer: o.program.Finalizer},
 		Compile:   o.compile,
 		Report: func(_ client.Object, _ string, _, _ any, outcome mapcontroller.Outcome) any {
 			for _, f := range outcome.Failed {
@@ -162,13 +162,15 @@ func (o *operator) mapController() *mapcontroller.MapController {
 		},
 		Status: setStatus,
 		// Buckets have no conditions. Their missing kinds are written while nothing else is known.
-		Record: "missing", RecordsTime: func(time.Time, client.Object, mapcontroller.Summary) bool { return false },
+		Recording: mapcontroller.Recording{
+			Field: "missing", IsDue: func(time.Time, client.Object, mapcontroller.Summary) bool { return false },
+		},
 	}
 	if o.program.MapKey != nil {
 		c.MapKey = func(input metav1.Object) string { return o.program.MapKey(input.(client.Object)) }
 	}
 	if o.program.ByLabels != nil {
-		c.OwnsByLabels = func(parent client.Object) bool { return o.program.ByLabels(parent.(*Bucket)) }
+		c.Release.OwnsByLabels = func(parent client.Object) bool { return o.program.ByLabels(parent.(*Bucket)) }
 	}
 	for _, k := range o.program.Inputs {
 		c.Inputs = append(c.Inputs, mapcontroller.Input{Object: k.Object, Resource: k.Resource})

@@ -61,7 +61,7 @@ func (s *sets) change(c *mapcontroller.MapController) {
 			},
 		},
 	}}
-	c.Finalizer, c.Lingers = lingering, func(client.Object) bool { return true }
+	c.Release.Finalizer, c.Release.Lingers = lingering, func(client.Object) bool { return true }
 	c.ParentChanged = func(before, after client.Object) bool {
 		return before.GetAnnotations()[dropNote] != after.GetAnnotations()[dropNote]
 	}

@@ -57,7 +57,7 @@ func (w *Writer) patch(ctx context.Context, before, after client.Object, s Summa
 func (w *Writer) known(patch map[string]any, outputs any, s Summary) map[string]any {
 	known := maps.Clone(patch)
 	if s.Refused || s.Totals == nil && s.Invalid == nil {
-		maps.DeleteFunc(known, func(field string, _ any) bool { return field != conditionsField && field != w.Record })
+		maps.DeleteFunc(known, func(field string, _ any) bool { return field != conditionsField && field != w.Recording.Field })
 	}
 	switch {
 	case s.Refused:

@@ -49,9 +49,9 @@ func TestTheRecordIsWrittenWhileTheParentChangesAgainAndAgain(t *testing.T) {
 			newer := func(p *appsv1.Deployment) { p.ResourceVersion = "1000" }
 			h := newHarness(t, fixture.Parent(append(test.stored, newer)...))
 			h.Aggregator.Track(fixture.Parent(), nil)
-			h.replicas, h.Record = 4, "readyReplicas"
+			h.replicas, h.Recording.Field = 4, "readyReplicas"
 			if test.ensures {
-				h.EnsureRecord = func(parent client.Object) {
+				h.Recording.Ensure = func(parent client.Object) {
 					d := parent.(*appsv1.Deployment)
 					d.Status.ReadyReplicas = max(d.Status.ReadyReplicas, 1)
 				}

@@ -29,7 +29,7 @@ type Summary struct {
 	Totals map[string]int
 	// Keys are the statuses that decisions returned, in no order.
 	Keys []any
-	// ServerTime is the API server's time, in whole seconds, where RecordsTime asked for
+	// ServerTime is the API server's time, in whole seconds, where Recording.IsDue asked for
 	// it; zero if it is not known. Then the status is computed again after a while.
 	ServerTime time.Time
 	// Settled is set if the status may name the parent's generation: every key was decided,

@@ -44,16 +44,11 @@ type Writer struct {
 	Aggregator        *Aggregator
 	// Missing returns the kinds that are not installed. Unseen returns whether optional ones are missing, too; nil: there
 	// are none.
-	Missing func() []string
-	Unseen  func() bool
-	// RecordsTime returns whether the status is about to record a time on which other
-	// decisions depend. Nil: it never is. ServerTime reads the API server's clock.
-	RecordsTime func(now time.Time, parent client.Object, s Summary) bool
-	ServerTime  func(ctx context.Context, parent client.Object) (time.Time, error)
-	// Record is the field of the status that has this time. EnsureRecord changes it to what it must say whatever
-	// the spec is; nil: nothing.
-	Record       string
-	EnsureRecord func(parent client.Object)
+	Missing   func() []string
+	Unseen    func() bool
+	Recording Recording
+	// ServerTime reads the API server's clock.
+	ServerTime func(ctx context.Context, parent client.Object) (time.Time, error)
 	// Set computes a status into a parent.
 	Set func(now time.Time, parent client.Object, s Summary)
 	// Kept returns an error if the API server stored another status than was written. Nil: nobody asks.
@@ -136,7 +131,7 @@ func (t *times) unwrittenFor(now time.Time, written bool, err error) time.Durati
 func (w *Writer) write(
 	ctx context.Context, now time.Time, parent client.Object, s Summary,
 ) (written bool, result reconcile.Result, err error) {
-	if w.RecordsTime != nil && w.RecordsTime(now, parent, s) {
+	if w.Recording.IsDue != nil && w.Recording.IsDue(now, parent, s) {
 		if s.ServerTime, err = w.ServerTime(ctx, parent); err != nil {
 			return false, result, err
 		}

@@ -133,7 +133,7 @@ func TestWriterReadsTheServersClockForARecord(t *testing.T) {
 			h.replicas = 1
 			reads := 0
 			if !test.withoutRecordsTime {
-				h.RecordsTime = func(now time.Time, _ client.Object, _ Summary) bool { return test.records && now.Equal(fixture.Now) }
+				h.Recording.IsDue = func(now time.Time, _ client.Object, _ Summary) bool { return test.records && now.Equal(fixture.Now) }
 			}
 			h.ServerTime = func(context.Context, client.Object) (time.Time, error) {
 				reads++
@@ -465,7 +465,7 @@ func TestKnown(t *testing.T) {
 			map[string]any{"conditions": 2, "record": 3, "inputs": nil, "outputs": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &Writer{Record: "record"}
+			w := &Writer{Recording: Recording{Field: "record"}}
 			if got := w.known(test.patch, outputs, test.s); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
