@@ -241,10 +241,10 @@ bench-go: ## Run the Go benchmarks and write their results for benchstat to BENC
 	go test -run='^$$' -bench=. -benchmem -count=$(BENCH_COUNT) ./internal/... | tee $(BENCH_OUT)
 
 .PHONY: test-mutants
-test-mutants: ## Check that the tests find seeded bugs (a quarter of an hour), and update the table of test/faults/mutants. MUTANT=<name> tries one.
+test-mutants: ## Check that the tests find seeded bugs (a quarter of an hour), and update the table of test/faults/mutants. MUTANT=<name> tries one, ALL=1 every suite.
 	@assets="$${KUBEBUILDER_ASSETS:-}"; \
 	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
-	KUBEBUILDER_ASSETS="$$assets" go run ./test/faults/mutants $(if $(MUTANT),--mutant '$(MUTANT)') --write test/faults/mutants/README.md
+	KUBEBUILDER_ASSETS="$$assets" go run ./test/faults/mutants $(if $(MUTANT),--mutant '$(MUTANT)') $(if $(ALL),--all) --write test/faults/mutants/README.md
 
 .PHONY: cluster-up
 cluster-up: ## Start the local cluster.

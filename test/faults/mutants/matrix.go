@@ -43,12 +43,13 @@ func suiteNames() (names []string) {
 	return names
 }
 
-// argsFor returns the arguments of a suite for one mutant; ok is false if the suite has nothing for it.
+// argsFor returns the arguments of a suite for one mutant; ok is false if the suite has nothing for it. With -all, a selection of
+// simulations and faults is for those that name none.
 func (s suite) argsFor(m *mutant) (args []string, ok bool) {
 	switch s.Name {
 	case "faults":
 	case "simulations":
-		return append(slices.Clone(s.Args), fmt.Sprintf("-rapid.checks=%d", m.Simulations)), m.Simulations > 0
+		return append(slices.Clone(s.Args), fmt.Sprintf("-rapid.checks=%d", cmp.Or(m.Simulations, 20))), *all || m.Simulations > 0
 	default:
 		return s.Args, true
 	}
@@ -58,21 +59,19 @@ func (s suite) argsFor(m *mutant) (args []string, ok bool) {
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.Join(parts, "/")), `\*`, ".*")
 		tests = append(tests, "^TestFaults$/^"+strings.ReplaceAll(pattern, "/", "$/^")+"$")
 	}
-	return append(slices.Clone(s.Args), "-run="+strings.Join(tests, "|")), len(tests) > 0
+	if len(tests) == 0 {
+		return append(slices.Clone(s.Args), "-short"), *all
+	}
+	return append(slices.Clone(s.Args), "-run="+strings.Join(tests, "|")), true
 }
 
-// kill is the first suite that kills a mutant, by a test of a package. It is zero if none does.
+// kill is a suite that kills a mutant, by a test of a package. It is zero if the suite does not.
 type kill struct{ Suite, Package, Test string }
 
-func (k kill) String() string {
-	if k.Suite == "" {
-		return "SURVIVED"
-	}
-	return fmt.Sprintf("killed by %s: %s %s", k.Suite, k.Package, k.Test)
-}
+func (k kill) String() string { return strings.TrimPrefix(k.Package, module) + " " + k.Test }
 
 // matrix tries every mutant against the test that killed it according to the table of a page, and else against one suite after the
-// other, until one kills it.
+// other, until one kills it. With -all, it tries every suite.
 func matrix(ctx context.Context, root string, mutants []*mutant, names []string, file string) error {
 	survived := 0
 	p, err := readPage(file)
@@ -81,20 +80,23 @@ func matrix(ctx context.Context, root string, mutants []*mutant, names []string,
 	}
 	for i, m := range mutants {
 		began := time.Now()
-		k, err := m.try(ctx, root, p.row(m), names)
+		kills, err := m.try(ctx, root, p.row(m), names)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		verdict := k.String()
-		if err != nil {
-			verdict = fmt.Sprintf("cannot be tried: %v", err)
-		}
-		if k.Suite == "" {
+		verdict := fmt.Sprintf("killed by %s", kills)
+		if len(kills) == 0 {
 			survived++
+			verdict = "SURVIVED"
+		}
+		if err != nil {
+			verdict += fmt.Sprintf(", and a suite cannot be tried: %v", err)
 		}
 		fmt.Printf("%d/%d %s: %s (%.0f s)\n", i+1, len(mutants), m.Name, verdict, time.Since(began).Seconds())
-		if err := p.setRow(m, k); err != nil {
-			return err
+		if p.setRow(m, kills); file != "" {
+			if err := os.WriteFile(file, []byte(strings.Join(p.lines, "\n")+"\n"), 0o644); err != nil {
+				return err
+			}
 		}
 	}
 	if survived > 0 {
@@ -105,7 +107,6 @@ func matrix(ctx context.Context, root string, mutants []*mutant, names []string,
 
 // page is a page that ends with a table, whose rows begin at a line. Without a file, it is empty.
 type page struct {
-	file  string
 	lines []string
 	rows  int
 }
@@ -115,64 +116,74 @@ func readPage(file string) (p page, err error) {
 		return p, nil
 	}
 	text, err := os.ReadFile(file)
-	p = page{file: file, lines: strings.Split(strings.TrimSpace(string(text)), "\n")}
+	p = page{lines: strings.Split(strings.TrimSpace(string(text)), "\n")}
 	p.rows = 1 + slices.IndexFunc(p.lines, func(line string) bool { return strings.HasPrefix(line, "| --- |") })
 	return p, err
 }
 
-// row returns how a mutant was killed, as far as a row says by which suite.
-func (p page) row(m *mutant) (k kill) {
+// row returns what killed a mutant, as far as a row says it.
+func (p page) row(m *mutant) (kills []kill) {
 	for _, line := range p.lines {
-		cells := strings.Split(line, " | ")
-		if len(cells) == 4 && cells[0] == "| "+m.Name && slices.Contains(suiteNames(), cells[2]) {
-			pkg, test, _ := strings.Cut(strings.TrimSuffix(cells[3], " |"), " ")
-			return kill{cells[2], pkg, test}
+		cells := strings.Split(strings.TrimSuffix(line, " |"), " | ")
+		if len(cells) != 4 || cells[0] != "| "+m.Name {
+			continue
+		}
+		tests := strings.Split(cells[3], "<br>")
+		for i, name := range strings.Split(cells[2], ", ") {
+			if i < len(tests) && slices.Contains(suiteNames(), name) {
+				pkg, test, _ := strings.Cut(tests[i], " ")
+				kills = append(kills, kill{name, pkg, test})
+			}
 		}
 	}
-	return k
+	return kills
 }
 
 // setRow replaces the row of a mutant.
-func (p *page) setRow(m *mutant, k kill) error {
-	if p.file == "" {
-		return nil
-	}
+func (p *page) setRow(m *mutant, kills []kill) {
 	p.lines = slices.DeleteFunc(p.lines, func(line string) bool { return strings.HasPrefix(line, "| "+m.Name+" |") })
-	killer := strings.TrimPrefix(k.Package, module) + " " + k.Test
-	p.lines = append(p.lines, fmt.Sprintf("| %s | %s | %s | %s |", m.Name, m.Defect, cmp.Or(k.Suite, "none"), killer))
+	var names, tests []string
+	for _, k := range kills {
+		names, tests = append(names, k.Suite), append(tests, k.String())
+	}
+	p.lines = append(p.lines, fmt.Sprintf("| %s | %s | %s | %s |", m.Name, m.Defect,
+		cmp.Or(strings.Join(names, ", "), "none"), strings.Join(tests, "<br>")))
 	slices.Sort(p.lines[p.rows:])
-	return os.WriteFile(p.file, []byte(strings.Join(p.lines, "\n")+"\n"), 0o644)
 }
 
 // try tries a mutant against the test that is known to kill it, if there is one, and then against the suites.
-func (m *mutant) try(ctx context.Context, root string, known kill, names []string) (kill, error) {
+func (m *mutant) try(ctx context.Context, root string, known []kill, names []string) (kills []kill, err error) {
 	dir, err := os.MkdirTemp("", "snapsched-mutant-")
 	if err != nil {
-		return kill{}, err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	overlay, err := m.writeOverlay(root, dir)
 	if err != nil {
-		return kill{}, err
+		return nil, err
 	}
-	if known.Suite != "" {
-		s := known.again()
+	if len(known) > 0 && !*all {
+		s := known[0].again()
 		if k, err := s.run(ctx, root, overlay, s.Args); err == nil && k.Suite != "" { // else the test may be gone, or elsewhere
-			return k, nil
+			return known, nil
 		}
 	}
 	// Most are killed by a unit test beside what they change.
 	beside := suite{suites[0].Name, m.packages(), suites[0].Args}
 	for _, s := range append([]suite{beside}, suites...) {
 		args, ok := s.argsFor(m)
-		if !ok || !slices.Contains(names, s.Name) {
+		if !ok || !slices.Contains(names, s.Name) || slices.ContainsFunc(kills, func(k kill) bool { return k.Suite == s.Name }) {
 			continue
 		}
-		if k, err := s.run(ctx, root, overlay, args); err != nil || k.Suite != "" {
-			return k, err
+		k, failed := s.run(ctx, root, overlay, args)
+		if k.Suite != "" {
+			kills = append(kills, k)
+		}
+		if err = errors.Join(err, failed); !*all && (err != nil || len(kills) > 0) {
+			break
 		}
 	}
-	return kill{}, nil
+	return kills, err
 }
 
 // writeOverlay writes the mutated files and the overlay file for go test.

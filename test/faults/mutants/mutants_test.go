@@ -43,16 +43,6 @@ func TestMutantsHaveNumbersOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestCheckRefusesUnknownPlans(t *testing.T) {
-	for id, ok := range map[string]bool{
-		"idle:expiry:*": true, "idle:expired:*": false, "sleep:expiry:*": false, "idle:expiry": false,
-	} {
-		if err := checkPlans([]string{id}); (err == nil) != ok {
-			t.Errorf("%s: %v", id, err)
-		}
-	}
-}
-
 func TestMutantsBreakEveryGuarantee(t *testing.T) {
 	broken := map[string]bool{}
 	for _, m := range loadAll(t) {
@@ -86,20 +76,26 @@ func TestParseMutantRefuses(t *testing.T) {
 func TestAMutantIsTriedFirstAgainstTheTestOfTheTable(t *testing.T) {
 	text := "| mutant | defect | killed by | test |\n" +
 		"| 01-a | a defect | unit | internal/retention TestDecide/keeps_one |\n" +
-		"| 02-b | another | integration | test/integration a SnapshotSchedule [It] keeps (one) |\n" +
+		"| 02-b | another | integration, faults | test/integration a SnapshotSchedule [It] keeps (one)<br>test/faults TestFaults/idle |\n" +
 		"| 03-c | a third | none |  |\n"
 	p := page{lines: strings.Split(text, "\n")}
 	for name, want := range map[string][]string{
 		"01-a": {"./internal/retention", "-run=^TestDecide$/^keeps_one$"},
 		"02-b": {"./test/integration", `-ginkgo.focus=a SnapshotSchedule keeps \(one\)`},
 	} {
-		s := p.row(&mutant{Name: name}).again()
+		row := p.row(&mutant{Name: name})
+		s := row[0].again()
 		if got := []string{s.Packages[0], s.Args[len(s.Args)-1]}; !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+		rewritten := page{lines: slices.Clone(p.lines)}
+		rewritten.setRow(&mutant{Name: name, Defect: strings.Split(text, " | ")[1]}, row)
+		if again := rewritten.row(&mutant{Name: name}); !slices.Equal(again, row) {
+			t.Errorf("%s: %q, written and read again %q", name, row, again)
+		}
 	}
-	if k := p.row(&mutant{Name: "03-c"}); k != (kill{}) {
-		t.Errorf("03-c, which none kills: %s", k)
+	if kills := p.row(&mutant{Name: "03-c"}); kills != nil {
+		t.Errorf("03-c, which none kills: %s", kills)
 	}
 }
 
