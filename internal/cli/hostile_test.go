@@ -289,7 +289,7 @@ func TestStructuredOutputKeepsItsMeaning(t *testing.T) {
 		written := strings.ToValidUTF8(text[:min(len(text), 500)], "?")
 		for _, format := range []string{JSON, YAML} {
 			var b bytes.Buffer
-			if err := (&Output{Format: format}).PrintStructured(terminal{&b}, map[string]string{"text": written}); err != nil {
+			if err := (&Output{Format: format}).PrintStructured(terminal{Writer: &b}, map[string]string{"text": written}); err != nil {
 				t.Fatal(err)
 			}
 			var read map[string]string
@@ -308,7 +308,7 @@ func TestTerminalPassesOwnStylesOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, style := reporttest.Hostile().Draw(t, "text"), Style{color: true}
 		var b bytes.Buffer
-		say(terminal{&b}, style.Bad(text)+": "+text+style.Bold("end"))
+		say(terminal{Writer: &b}, style.Bad(text)+": "+text+style.Bold("end"))
 		printed := strings.TrimSuffix(b.String(), "\n")
 		begin, rest, ok := strings.Cut(printed, "\x1b[31m")
 		if text != "" && (!ok || begin != "") {
@@ -326,11 +326,11 @@ func TestTerminalPassesOwnStylesOnly(t *testing.T) {
 // Contract: CLI-1.
 func TestCellsKeepToTheirColumns(t *testing.T) {
 	for name, cell := range map[string]string{
-		"a tab": "db-0\t2m\t5h", "a line break": "db-0\ndb-1", "a form feed": "db-0\fdb-1", "any": nasty, "200 kB": strings.Repeat("x", 200_000),
+		"a tab": "db-0\t2m\t5h", "a line break": "db-0\ndb-1", "a form feed": "db-0\fdb-1", "any": reporttest.Nasty, "200 kB": strings.Repeat("x", 200_000),
 	} {
 		table, b := NewTable("PVC", "READY"), bytes.Buffer{}
 		table.Row(cell, "never")
-		if err := (&Output{}).PrintTable(terminal{&b}, table); err != nil {
+		if err := (&Output{}).PrintTable(terminal{Writer: &b}, table); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")

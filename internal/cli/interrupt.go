@@ -73,6 +73,9 @@ func (r interruptible) Read(p []byte) (int, error) {
 	}
 }
 
+// untilDone returns a reader whose reads end with a context.
+func untilDone(ctx context.Context, r io.Reader) io.Reader { return interruptible{ctx, r} }
+
 // ask asks whoever sits at a terminal. Without a yes, it returns an error.
 func (f *Factory) ask(ctx context.Context, question string) error {
 	file, ok := f.In.(*os.File)
@@ -80,7 +83,7 @@ func (f *Factory) ask(ctx context.Context, question string) error {
 		return errors.New("nobody can be asked without a terminal: give --yes")
 	}
 	fmt.Fprint(f.Out, question+" [y/N] ")
-	answer, err := bufio.NewReader(interruptible{ctx, f.In}).ReadString('\n')
+	answer, err := bufio.NewReader(untilDone(ctx, f.In)).ReadString('\n')
 	if ctx.Err() != nil {
 		fmt.Fprintln(f.Out)
 		return fmt.Errorf("%w\nNothing was done", err)

@@ -107,7 +107,7 @@ func (f *Factory) readInventory(
 	if err := f.list(ctx, found, append(opts, client.InNamespace(namespace))...); err != nil {
 		return nil, err
 	}
-	inv := &inventory{claims: byNamespace(claims), snapshots: byNamespace(found), needsGroups: f.warnOfGroups}
+	inv := &inventory{claims: byNamespace(claims), snapshots: byNamespace(found), needsGroups: func() { f.warnOfGroups() }}
 	var err error
 	if inv.groups, inv.members, err = f.readGroups(ctx, namespace, opts...); err != nil {
 		return nil, err

@@ -44,11 +44,13 @@ func (f *Factory) readOrigins(ctx context.Context, schedules []*v1alpha1.Snapsho
 			in[s.Namespace] = true
 		}
 	}
-	read := f.originsInOne
+	var all origins
+	var err error
 	if len(in) > 1 {
-		read = f.originsInAll
+		all, err = f.originsInAll(ctx, children)
+	} else {
+		all, err = f.originsInOne(ctx, children)
 	}
-	all, err := read(ctx, children)
 	if apierrors.IsForbidden(err) {
 		f.warn("%v: what a ClusterSnapshotSchedule owns is judged by its own spec", err)
 		err = nil

@@ -239,6 +239,12 @@ func fileOf(w io.Writer) *os.File {
 	return file
 }
 
+// isTerminal returns whether somebody reads what is written.
+func isTerminal(w io.Writer) bool {
+	file := fileOf(w)
+	return file != nil && term.IsTerminal(int(file.Fd()))
+}
+
 // say prints a line, whatever its parts contain. A terminal gets it in lines of its width,
 // those that continue it indented.
 func say(w io.Writer, line string) {

@@ -75,7 +75,7 @@ func (f *Factory) readManifests(
 		b = b.FilenameParam(false, &others)
 	}
 	if len(others.Filenames) < len(files.Filenames) { // the builder's own read of it knows no context
-		b = b.Stream(interruptible{ctx, f.In}, "STDIN")
+		b = b.Stream(untilDone(ctx, f.In), "STDIN")
 	}
 	infos, err := b.Flatten().Do().Infos()
 	if ctx.Err() != nil {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -88,7 +87,7 @@ func newReportCommand(f *Factory) *cobra.Command {
   kubectl snapsched report -A -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if file := fileOf(f.Out); output.Format != JSON && file != nil && term.IsTerminal(int(file.Fd())) {
+			if output.Format != JSON && isTerminal(f.Out) {
 				return errors.New("the page is for a browser: write it to a file, as in 'kubectl snapsched report -A > report.html'")
 			}
 			all, err := f.readReport(cmd.Context(), contexts, &scope)

@@ -63,7 +63,7 @@ func NewCommand(streams genericiooptions.IOStreams, c clock.PassiveClock) *cobra
 }
 
 func newRoot(f *Factory) *cobra.Command {
-	f.Out, f.ErrOut = terminal{f.Out}, terminal{f.ErrOut}
+	f.Out, f.ErrOut = terminal{Writer: f.Out}, terminal{Writer: f.ErrOut}
 	root := &cobra.Command{
 		Use:   "kubectl-snapsched",
 		Short: "See, explain and control snapshot schedules",
@@ -145,10 +145,13 @@ var errTimeout = errors.New("timed out")
 // ErrFound ends a command with ExitFound. The command has printed what it found.
 var ErrFound = errors.New("found")
 
-// failure is an error that ends a command with ExitFound: what it was asked for was refused, or failed.
+// failure is an error that ends a command with ExitFound.
 type failure struct{ error }
 
 func (e failure) Unwrap() error { return e.error }
+
+// failed ends a command with ExitFound: what it was asked for was refused, or failed.
+func failed(err error) error { return failure{err} }
 
 func exitCode(err error) int {
 	switch {

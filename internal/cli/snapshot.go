@@ -161,7 +161,7 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 	}
 	err = r.find(ctx, []*v1alpha1.SnapshotSchedule{s}, claims.Items, func(_ *v1alpha1.SnapshotSchedule, why error) error { return why })
 	if err == nil && len(r.targets) == 0 {
-		err = failure{fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted", name)}
+		err = failed(fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted", name))
 	}
 	if err != nil {
 		return err
@@ -185,8 +185,8 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 		return nil
 	})
 	if err == nil && len(r.targets) == 0 {
-		err = failure{fmt.Errorf(
-			"no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s: 'kubectl snapsched coverage' says why", name)}
+		err = failed(fmt.Errorf(
+			"no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s: 'kubectl snapsched coverage' says why", name))
 	}
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (r *request) find(
 	for _, s := range schedules {
 		judge, err := snapshots.NewJudge(scheme, s, classes)
 		if err != nil {
-			err = failure{fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", r.inNamespace(s), err)}
+			err = failed(fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", r.inNamespace(s), err))
 		}
 		if err == nil {
 			err = r.addSelected(s, judge, claims)

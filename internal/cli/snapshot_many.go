@@ -71,7 +71,7 @@ func (r *request) leftOut() error {
 	if r.without == 0 {
 		return nil
 	}
-	return failure{fmt.Errorf("%s left out: the warnings say why", plural(r.without, "SnapshotSchedule"))}
+	return failed(fmt.Errorf("%s left out: the warnings say why", plural(r.without, "SnapshotSchedule")))
 }
 
 // ofCluster requests a snapshot of every PVC of a ClusterSnapshotSchedule, whose operator
@@ -91,7 +91,7 @@ func (r *request) ofCluster(ctx context.Context, name string) error {
 		return err
 	}
 	if len(r.targets) == 0 {
-		return failure{fmt.Errorf("ClusterSnapshotSchedule %s selects no PVC that can be snapshotted", name)}
+		return failed(fmt.Errorf("ClusterSnapshotSchedule %s selects no PVC that can be snapshotted", name))
 	}
 	return annotateRequest(ctx, r, clusterScheduleResource, fleet, "", r.targets, func(v1alpha1.Request) (v1alpha1.Request, error) {
 		return v1alpha1.Request{}, nil // a request for all replaces any other

@@ -64,7 +64,7 @@ func (m *requestMark) set(ctx context.Context, r *request, v client.Object) {
 	mark := metadata(map[string]any{"uid": v.GetUID(), "annotations": map[string]any{m.key: m.value}})
 	err := r.patch(ctx, v.DeepCopyObject().(client.Object), mark)
 	if err != nil {
-		r.unmarked = append(r.unmarked, failure{fmt.Errorf("mark %s %s: %w", kind, v.GetName(), err)})
+		r.unmarked = append(r.unmarked, failed(fmt.Errorf("mark %s %s: %w", kind, v.GetName(), err)))
 	}
 }
 
@@ -92,6 +92,6 @@ func (r *request) hold(ctx context.Context, t *target, v client.Object) {
 	}
 	r.held.Insert(v.GetUID())
 	if err := r.holding.holdOne(ctx, v); err != nil {
-		r.unmarked = append(r.unmarked, failure{fmt.Errorf("hold: %w", err)})
+		r.unmarked = append(r.unmarked, failed(fmt.Errorf("hold: %w", err)))
 	}
 }

@@ -62,7 +62,7 @@ func annotateRequest[T any, P interface {
 		}), nil
 	})
 	if err != nil {
-		return failure{err}
+		return failed(err)
 	}
 	for _, t := range targets {
 		t.at = made.At
