@@ -21,38 +21,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// Names of resources, as kubectl prints them before a slash.
-const (
-	scheduleResource = "snapshotschedule.snapshots.mapcontroller.dev"
-	snapshotResource = "volumesnapshot.snapshot.storage.k8s.io"
-	groupResource    = "volumegroupsnapshot.groupsnapshot.storage.k8s.io"
-	claimResource    = "persistentvolumeclaim"
-)
-
-// did prints what was done with an object, as kubectl does.
-func (f *Factory) did(resource, name, what string) {
-	fmt.Fprintln(f.Out, strings.TrimSpace(resource+"/"+name+" "+what))
-}
-
-// warn prints what does not stop a command.
-func (f *Factory) warn(format string, args ...any) {
-	say(f.ErrOut, "Warning: "+fmt.Sprintf(format, args...))
-}
-
 // snapshotTypes are what may stand before the name of a VolumeSnapshot, groupTypes before that of a VolumeGroupSnapshot.
 var (
-	snapshotTypes = []string{"vs", "volumesnapshot", "volumesnapshots", snapshotResource, "volumesnapshots.snapshot.storage.k8s.io"}
+	snapshotTypes = []string{"vs", "volumesnapshot", "volumesnapshots", term.SnapshotResource, "volumesnapshots.snapshot.storage.k8s.io"}
 	groupTypes    = []string{
-		"vgs", "volumegroupsnapshot", "volumegroupsnapshots", groupResource, "volumegroupsnapshots.groupsnapshot.storage.k8s.io",
+		"vgs", "volumegroupsnapshot", "volumegroupsnapshots", term.GroupResource, "volumegroupsnapshots.groupsnapshot.storage.k8s.io",
 	}
 )
 
 // getSnapshot reads a VolumeSnapshot or, if there is none of the name, a VolumeGroupSnapshot. A type before the name, as kubectl
 // and this plugin print it, says which of them.
-func (f *Factory) getSnapshot(ctx context.Context, name string) (client.Object, error) {
+func getSnapshot(ctx context.Context, f *term.Factory, name string) (client.Object, error) {
 	kind := ""
 	if before, after, found := strings.Cut(name, "/"); found {
 		kind, name = strings.ToLower(before), after
@@ -62,10 +45,10 @@ func (f *Factory) getSnapshot(ctx context.Context, name string) (client.Object, 
 	}
 	v, group := &snapshotv1.VolumeSnapshot{}, &groupv1.VolumeGroupSnapshot{}
 	if slices.Contains(groupTypes, kind) {
-		return group, f.get(ctx, name, group)
+		return group, f.Get(ctx, name, group)
 	}
-	err := f.get(ctx, name, v)
-	if kind == "" && apierrors.IsNotFound(err) && f.get(ctx, name, group) == nil {
+	err := f.Get(ctx, name, v)
+	if kind == "" && apierrors.IsNotFound(err) && f.Get(ctx, name, group) == nil {
 		return group, nil
 	}
 	return v, err
@@ -74,9 +57,9 @@ func (f *Factory) getSnapshot(ctx context.Context, name string) (client.Object, 
 // resourceOf returns the resource of a snapshot, and its kind.
 func resourceOf(v client.Object) (resource, kind string) {
 	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); isGroup {
-		return groupResource, "VolumeGroupSnapshot"
+		return term.GroupResource, "VolumeGroupSnapshot"
 	}
-	return snapshotResource, "VolumeSnapshot"
+	return term.SnapshotResource, "VolumeSnapshot"
 }
 
 func beingDeleted(v client.Object) error {
@@ -84,12 +67,9 @@ func beingDeleted(v client.Object) error {
 	return fmt.Errorf("%s %s is being deleted", kind, v.GetName())
 }
 
-// fieldOwner is the plugin's name in managed fields.
-const fieldOwner = client.FieldOwner("kubectl-snapsched")
-
-// patch sends a merge patch. A nil value removes a key.
-func (f *Factory) patch(ctx context.Context, o client.Object, patch []byte) error {
-	return f.client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), fieldOwner)
+// sendPatch sends a merge patch. A nil value removes a key.
+func sendPatch(ctx context.Context, f *term.Factory, o client.Object, patch []byte) error {
+	return f.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), term.FieldOwner)
 }
 
 // metadata is a merge patch of an object's metadata.
@@ -106,19 +86,19 @@ func metadata(fields map[string]any) []byte {
 func update[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, f *Factory, o P, decide func() ([]byte, error)) (changed bool, err error) {
+}](ctx context.Context, f *term.Factory, o P, decide func() ([]byte, error)) (changed bool, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		patch, err := decide()
 		if err != nil || patch == nil {
 			return err
 		}
-		err = f.patch(ctx, o.DeepCopyObject().(client.Object), patch)
+		err = sendPatch(ctx, f, o.DeepCopyObject().(client.Object), patch)
 		changed = err == nil
 		if apierrors.IsConflict(err) {
 			// Decoding into the old object would keep removed labels.
 			fresh := P(new(T))
 			fresh.GetObjectKind().SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
-			if err := f.client.Get(ctx, client.ObjectKeyFromObject(o), fresh); err != nil {
+			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(o), fresh); err != nil {
 				return err
 			}
 			*o = *fresh
@@ -129,31 +109,31 @@ func update[T any, P interface {
 }
 
 // updateSnapshot is update for both kinds.
-func (f *Factory) updateSnapshot(ctx context.Context, v client.Object, decide func() ([]byte, error)) (changed bool, err error) {
+func updateSnapshot(ctx context.Context, f *term.Factory, v client.Object, decide func() ([]byte, error)) (changed bool, err error) {
 	if group, isGroup := v.(*groupv1.VolumeGroupSnapshot); isGroup {
 		return update(ctx, f, group, decide)
 	}
 	return update(ctx, f, v.(*snapshotv1.VolumeSnapshot), decide)
 }
 
-func newReleaseCommand(f *Factory) *cobra.Command {
+func newReleaseCommand(f *term.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:     "release SNAPSHOT...",
-		GroupID: GroupAct,
+		GroupID: term.GroupAct,
 		Short:   "Take snapshots out of their schedule, so that they outlive it",
 		Long: "Take snapshots out of their schedule: nothing deletes them any more, not even the deletion of the\n" +
 			"schedule. The label " + v1alpha1.LabelMapKey + " and the schedule's ownerReference are removed\n" +
 			"in one step. The slot of a released snapshot is not taken again. To give a snapshot back to the schedule,\n" +
 			"set the label again, to the UID of the PVC.",
 		Example:           `  kubectl snapsched release pgdata-20261121100928-46grgsginy`,
-		Args:              argument("SNAPSHOT", anyNumber),
+		Args:              term.Argument("SNAPSHOT", term.AnyNumber),
 		ValidArgsFunction: f.CompleteSnapshots(),
-		RunE: f.connected(func(ctx context.Context, names []string) error {
+		RunE: f.Connected(func(ctx context.Context, names []string) error {
 			var errs []error
 			for _, name := range names {
-				v, err := f.getSnapshot(ctx, name)
+				v, err := getSnapshot(ctx, f, name)
 				if err == nil {
-					err = f.release(ctx, v)
+					err = release(ctx, f, v)
 				}
 				errs = append(errs, err)
 			}
@@ -162,13 +142,13 @@ func newReleaseCommand(f *Factory) *cobra.Command {
 	}
 }
 
-func (f *Factory) release(ctx context.Context, v client.Object) error {
+func release(ctx context.Context, f *term.Factory, v client.Object) error {
 	resource, _ := resourceOf(v)
 	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); !isGroup && snapshots.GroupMember(v) {
 		return fmt.Errorf("VolumeSnapshot %s is a member of a VolumeGroupSnapshot, and its data belongs to that: "+
 			"release the VolumeGroupSnapshot", v.GetName())
 	}
-	released, err := f.updateSnapshot(ctx, v, func() ([]byte, error) { return releasePatch(v) })
+	released, err := updateSnapshot(ctx, f, v, func() ([]byte, error) { return releasePatch(v) })
 	if err != nil {
 		return err
 	}
@@ -176,7 +156,7 @@ func (f *Factory) release(ctx context.Context, v client.Object) error {
 	if released {
 		what = "released"
 	}
-	f.did(resource, v.GetName(), what)
+	f.Did(resource, v.GetName(), what)
 	return nil
 }
 

@@ -11,27 +11,28 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // readClasses reads the VolumeSnapshotClasses. A user of a namespace may not be allowed
 // to, which says nothing about the operator: then they are unknown.
-func (f *Factory) readClasses(ctx context.Context) (snapshots.Classes, error) {
+func readClasses(ctx context.Context, f *term.Factory) (snapshots.Classes, error) {
 	list := &snapshotv1.VolumeSnapshotClassList{}
-	err := f.list(ctx, list)
+	err := f.List(ctx, list)
 	if apierrors.IsForbidden(err) {
-		if !f.classesDenied { // its message names the user, the verb and the resource
-			f.warn("%s: assuming that the operator finds a VolumeSnapshotClass for each PVC", err)
+		if !f.ClassesDenied { // its message names the user, the verb and the resource
+			f.Warn("%s: assuming that the operator finds a VolumeSnapshotClass for each PVC", err)
 		}
-		f.classesDenied = true
+		f.ClassesDenied = true
 		return snapshots.Classes{}, nil
 	}
 	all, groups := items(list), &groupv1.VolumeGroupSnapshotClassList{}
 	unknown := false
 	if err == nil {
-		switch err = f.list(ctx, groups); {
+		switch err = f.List(ctx, groups); {
 		case apierrors.IsForbidden(err): // also where they are not installed
-			f.groupClassesDenied, unknown, err = err, true, nil
+			f.GroupClassesDenied, unknown, err = err, true, nil
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 			err = nil
 		default:

@@ -19,6 +19,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // checkClone checks the flags of a restore to another namespace.
@@ -26,8 +27,8 @@ func (r *restoration) checkClone() error {
 	switch {
 	case r.toNamespace == "" && r.sharedHandle:
 		return errors.New("--shared-handle is for --to-namespace")
-	case r.toNamespace == r.namespace:
-		return fmt.Errorf("the snapshots are in namespace %s already: leave out --to-namespace", r.namespace)
+	case r.toNamespace == r.Namespace:
+		return fmt.Errorf("the snapshots are in namespace %s already: leave out --to-namespace", r.Namespace)
 	}
 	return nil
 }
@@ -44,9 +45,9 @@ func (r *restoration) checkCloneRights(ctx context.Context) error {
 	rights = append(rights, of("", "", "namespaces", "get")...)
 	rights = append(rights, of(r.toNamespace, snapshotv1.GroupName, "volumesnapshots", "get", "create", "delete")...)
 	rights = append(rights, of(r.toNamespace, "", "persistentvolumeclaims", "list", "create")...)
-	rights = append(rights, of(r.namespace, snapshotv1.GroupName, "volumesnapshots", "patch")...)
-	say(r.ErrOut, "A copy in another namespace goes through a VolumeSnapshotContent, for which you need cluster-wide rights.")
-	missing, err := r.lacking(ctx, rights)
+	rights = append(rights, of(r.Namespace, snapshotv1.GroupName, "volumesnapshots", "patch")...)
+	term.Say(r.ErrOut, "A copy in another namespace goes through a VolumeSnapshotContent, for which you need cluster-wide rights.")
+	missing, err := r.Lacking(ctx, rights)
 	if err == nil && missing != nil {
 		err = fmt.Errorf("this needs permissions that you do not have: %s", strings.Join(missing, ", "))
 	}
@@ -64,7 +65,7 @@ func (r *restoration) clone(ctx context.Context) error {
 	} else if r.dryRun == dryRunNone {
 		for _, c := range dead {
 			if err := r.runClones(ctx, []*restore.Clone{c}); err != nil {
-				r.warn("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+				r.Warn("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 			}
 		}
 	}
@@ -97,7 +98,7 @@ func (r *restoration) planClones(ctx context.Context) (clones []*restore.Clone, 
 	}
 	for _, p := range all {
 		for _, note := range p.Notes {
-			r.warn("%s", note)
+			r.Warn("%s", note)
 		}
 		c := restore.NewClone(p.source, p.Plan, r.toNamespace)
 		c.SharedHandle = r.sharedHandle
@@ -112,21 +113,21 @@ func (r *restoration) planClones(ctx context.Context) (clones []*restore.Clone, 
 // deadClones returns what interrupted copies have left of which the original was deleted meanwhile, and mentions others.
 func (r *restoration) deadClones(ctx context.Context, planned []*restore.Clone) (dead []*restore.Clone, err error) {
 	left := &snapshotv1.VolumeSnapshotContentList{}
-	if err := r.list(ctx, left, client.MatchingLabels{v1alpha1.LabelCopyTo: r.toNamespace}); err != nil {
+	if err := r.List(ctx, left, client.MatchingLabels{v1alpha1.LabelCopyTo: r.toNamespace}); err != nil {
 		return nil, err
 	}
 	for i := range left.Items {
 		name := left.Items[i].Name
 		of, uid := restore.CloneOf(&left.Items[i])
-		if of.Namespace != r.namespace || slices.ContainsFunc(planned, func(c *restore.Clone) bool { return c.Name == name }) {
+		if of.Namespace != r.Namespace || slices.ContainsFunc(planned, func(c *restore.Clone) bool { return c.Name == name }) {
 			continue
 		}
-		original, err := lookUp(ctx, r.client, of, &snapshotv1.VolumeSnapshot{})
+		original, err := lookUp(ctx, r.Client, of, &snapshotv1.VolumeSnapshot{})
 		switch {
 		case err != nil:
 			return nil, err
 		case original != nil && original.UID == uid:
-			r.warn("a copy of %s to namespace %s is unfinished: restore that snapshot to it again to finish the copy", of.Name, r.toNamespace)
+			r.Warn("a copy of %s to namespace %s is unfinished: restore that snapshot to it again to finish the copy", of.Name, r.toNamespace)
 			continue
 		}
 		c := &restore.Clone{Of: of, Namespace: r.toNamespace, Name: name, Unrestorable: fmt.Errorf("the VolumeSnapshot %s of an unfinished copy "+
@@ -141,7 +142,7 @@ func (r *restoration) deadClones(ctx context.Context, planned []*restore.Clone) 
 
 // observeClone reads what the next step depends on: the content before the snapshot that it is bound to.
 func (r *restoration) observeClone(ctx context.Context, c *restore.Clone) (err error) {
-	namespace, err := lookUp(ctx, r.client, client.ObjectKey{Name: r.toNamespace}, &corev1.Namespace{})
+	namespace, err := lookUp(ctx, r.Client, client.ObjectKey{Name: r.toNamespace}, &corev1.Namespace{})
 	switch {
 	case err != nil:
 		return err
@@ -154,15 +155,15 @@ func (r *restoration) observeClone(ctx context.Context, c *restore.Clone) (err e
 		return err
 	}
 	name := client.ObjectKey{Name: c.Name}
-	if c.Content, err = lookUp(ctx, r.client, name, &snapshotv1.VolumeSnapshotContent{}); err != nil {
+	if c.Content, err = lookUp(ctx, r.Client, name, &snapshotv1.VolumeSnapshotContent{}); err != nil {
 		return err
 	}
 	name.Namespace = r.toNamespace
-	if c.Snapshot, err = lookUp(ctx, r.client, name, &snapshotv1.VolumeSnapshot{}); err != nil {
+	if c.Snapshot, err = lookUp(ctx, r.Client, name, &snapshotv1.VolumeSnapshot{}); err != nil {
 		return err
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := r.list(ctx, claims, client.InNamespace(r.toNamespace)); err != nil {
+	if err := r.List(ctx, claims, client.InNamespace(r.toNamespace)); err != nil {
 		return err
 	}
 	c.SetClaim(claims.Items)
@@ -171,7 +172,7 @@ func (r *restoration) observeClone(ctx context.Context, c *restore.Clone) (err e
 
 // original reads the original of a copy. Another snapshot of its name is none, but a dead copy may have held it.
 func (r *restoration) original(ctx context.Context, c *restore.Clone) (restore.Source, error) {
-	v, err := lookUp(ctx, r.client, c.Of, &snapshotv1.VolumeSnapshot{})
+	v, err := lookUp(ctx, r.Client, c.Of, &snapshotv1.VolumeSnapshot{})
 	switch {
 	case err != nil || v == nil || c.Manifest == nil:
 		return restore.Source{Snapshot: v}, err
@@ -204,7 +205,7 @@ func (r *restoration) dryRunClones(ctx context.Context, clones []*restore.Clone)
 	for _, o := range all {
 		kind := o.GetObjectKind().GroupVersionKind() // which clients remove from answers
 		if r.dryRun == dryRunServer {
-			if err := r.client.Create(ctx, o, fieldOwner, client.DryRunAll); err != nil {
+			if err := r.Client.Create(ctx, o, term.FieldOwner, client.DryRunAll); err != nil {
 				return err
 			}
 		}
@@ -215,7 +216,7 @@ func (r *restoration) dryRunClones(ctx context.Context, clones []*restore.Clone)
 
 // runClones takes one step of each copy after another, until the PVCs are bound and nothing else is left.
 func (r *restoration) runClones(ctx context.Context, clones []*restore.Clone) error {
-	began, err := r.serverTime(ctx)
+	began, err := r.ServerTime(ctx)
 	if err != nil {
 		return fmt.Errorf("read the API server's clock: %w", err)
 	}
@@ -241,7 +242,7 @@ func (r *restoration) runClones(ctx context.Context, clones []*restore.Clone) er
 			r.waitForConsumers(consumers)
 			return nil
 		case r.waiting.Timeout > 0 && r.Clock.Since(started) > r.waiting.Timeout:
-			return r.unfinishedClone(clones[0], fmt.Errorf("%w after %s: %s", errTimeout, r.waiting.Timeout, strings.Join(waits, "; ")))
+			return r.unfinishedClone(clones[0], fmt.Errorf("%w after %s: %s", term.ErrTimeout, r.waiting.Timeout, strings.Join(waits, "; ")))
 		case acted:
 			continue
 		}
@@ -254,7 +255,7 @@ func (r *restoration) runClones(ctx context.Context, clones []*restore.Clone) er
 // waitForConsumers says how copies are finished that wait for their first pods.
 func (r *restoration) waitForConsumers(claims []string) {
 	if len(claims) > 0 {
-		r.warn("%s: bound with the first pod that uses it. Until then, the VolumeSnapshot and the VolumeSnapshotContent of the copy stay, "+
+		r.Warn("%s: bound with the first pod that uses it. Until then, the VolumeSnapshot and the VolumeSnapshotContent of the copy stay, "+
 			"and the hold. Run the command again once that pod is scheduled, within %.0f h, to remove them",
 			strings.Join(claims, ", "), restore.HoldFor.Hours())
 	}
@@ -268,11 +269,11 @@ func (r *restoration) advanceClone(ctx context.Context, c *restore.Clone, now ti
 	}
 	switch {
 	case step.For == nil:
-		say(r.ErrOut, step.Text)
+		term.Say(r.ErrOut, step.Text)
 		err = r.cloneStep(ctx, step)
 	case !step.ForConsumer:
 		told.once(r.ErrOut, step.Text)
-		err = r.explain(ctx, step.For, told)
+		err = explainWarnings(ctx, r.Factory, step.For, told)
 	}
 	if err == nil {
 		err = r.observeClone(ctx, c)
@@ -292,12 +293,12 @@ func (r *restoration) unfinishedClone(c *restore.Clone, err error) error {
 func (r *restoration) cloneStep(ctx context.Context, step restore.CloneStep) (err error) {
 	switch {
 	case step.Create != nil:
-		err = r.client.Create(ctx, step.Create, fieldOwner)
+		err = r.Client.Create(ctx, step.Create, term.FieldOwner)
 	case step.Delete != nil:
 		uid, version := step.Delete.GetUID(), step.Delete.GetResourceVersion()
-		err = client.IgnoreNotFound(r.client.Delete(ctx, step.Delete, client.Preconditions{UID: &uid, ResourceVersion: &version}))
+		err = client.IgnoreNotFound(r.Client.Delete(ctx, step.Delete, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 	default:
-		err = client.IgnoreNotFound(r.patch(ctx, step.Object.DeepCopyObject().(client.Object), step.Patch))
+		err = client.IgnoreNotFound(sendPatch(ctx, r.Factory, step.Object.DeepCopyObject().(client.Object), step.Patch))
 	}
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%s: %w", step.Text, err)

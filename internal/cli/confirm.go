@@ -16,16 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-const clusterScheduleResource = "clustersnapshotschedule.snapshots.mapcontroller.dev"
-
-func newConfirmCommand(f *Factory) *cobra.Command {
+func newConfirmCommand(f *term.Factory) *cobra.Command {
 	var cluster string
 	cmd := &cobra.Command{
 		Use:     "confirm (NAME | --cluster-schedule NAME)",
-		GroupID: GroupAct,
+		GroupID: term.GroupAct,
 		Short:   "Have deleted at once what an edit, or a new schedule, would delete later",
 		Long: "Confirm the present spec of a schedule: retention deletes at once what waits for spec.retention.editDelay\n" +
 			"or for the first hour of the schedule. What will be deleted is counted first. If the spec is edited meanwhile,\n" +
@@ -36,28 +35,28 @@ func newConfirmCommand(f *Factory) *cobra.Command {
   # The same for the template of a ClusterSnapshotSchedule, in all namespaces
   kubectl snapsched confirm --cluster-schedule gold`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
-		RunE: f.connected(func(ctx context.Context, args []string) error {
+		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
+		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			name := strings.Join(args, "")
 			switch {
-			case given(name, cluster) != 1:
+			case term.Given(name, cluster) != 1:
 				return errors.New("give exactly one of NAME and --cluster-schedule")
 			case cluster != "":
-				return f.confirmCluster(ctx, cluster)
+				return confirmCluster(ctx, f, cluster)
 			}
-			return f.confirm(ctx, name)
+			return confirmSchedule(ctx, f, name)
 		}),
 	}
 	cmd.Flags().StringVar(&cluster, "cluster-schedule", "", "Name of a ClusterSnapshotSchedule.")
 	return cmd
 }
 
-func (f *Factory) confirm(ctx context.Context, name string) error {
-	s, err := f.readSchedule(ctx, name)
+func confirmSchedule(ctx context.Context, f *term.Factory, name string) error {
+	s, err := readSchedule(ctx, f, name)
 	if err != nil {
 		return err
 	}
-	origin, err := readOrigin(ctx, f.client, s)
+	origin, err := readOrigin(ctx, f.Client, s)
 	if err != nil {
 		return err
 	}
@@ -67,22 +66,22 @@ func (f *Factory) confirm(ctx context.Context, name string) error {
 	}
 	confirmed := s.DeepCopy()
 	confirm(confirmed)
-	n, err := f.deletedAtOnce(ctx, confirmed)
+	n, err := deletedAtOnce(ctx, f, confirmed)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(f.Out, "%s will be deleted at once\n", plural(n, "snapshot"))
-	return confirmShown(ctx, f, scheduleResource, s)
+	fmt.Fprintf(f.Out, "%s will be deleted at once\n", term.Plural(n, "snapshot"))
+	return confirmShown(ctx, f, term.ScheduleResource, s)
 }
 
-func (f *Factory) confirmCluster(ctx context.Context, name string) error {
+func confirmCluster(ctx context.Context, f *term.Factory, name string) error {
 	fleet := &v1alpha1.ClusterSnapshotSchedule{}
-	if err := f.client.Get(ctx, client.ObjectKey{Name: name}, fleet); err != nil {
+	if err := f.Client.Get(ctx, client.ObjectKey{Name: name}, fleet); err != nil {
 		return err
 	}
 	confirmed := fleet.DeepCopy()
 	confirm(confirmed)
-	children, err := f.readSchedules(ctx, "", v1alpha1.LabelClusterSchedule+"="+name)
+	children, err := readSchedules(ctx, f, "", v1alpha1.LabelClusterSchedule+"="+name)
 	if err != nil {
 		return err
 	}
@@ -92,19 +91,19 @@ func (f *Factory) confirmCluster(ctx context.Context, name string) error {
 			continue
 		}
 		_, namespace := snapshots.OriginNames(s)
-		if err := f.client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
+		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
 			return err
 		}
-		n, err := f.deletedAtOnce(ctx, s, confirmed, namespace)
+		n, err := deletedAtOnce(ctx, f, s, confirmed, namespace)
 		if err != nil {
 			return fmt.Errorf("namespace %s: %w", s.Namespace, err)
 		}
 		if total += n; n > 0 {
-			fmt.Fprintf(f.Out, "%s: %s\n", s.Namespace, plural(n, "snapshot"))
+			fmt.Fprintf(f.Out, "%s: %s\n", s.Namespace, term.Plural(n, "snapshot"))
 		}
 	}
-	fmt.Fprintf(f.Out, "%s will be deleted at once\n", plural(total, "snapshot"))
-	return confirmShown(ctx, f, clusterScheduleResource, fleet)
+	fmt.Fprintf(f.Out, "%s will be deleted at once\n", term.Plural(total, "snapshot"))
+	return confirmShown(ctx, f, term.ClusterScheduleResource, fleet)
 }
 
 // confirm confirms the generation of a schedule that was read.
@@ -119,8 +118,8 @@ func confirm(o client.Object) {
 
 // deletedAtOnce returns how many snapshots of a schedule the operator would delete now, if
 // origin is what it is made of.
-func (f *Factory) deletedAtOnce(ctx context.Context, s *v1alpha1.SnapshotSchedule, origin ...client.Object) (n int, err error) {
-	inv, err := f.readInventory(ctx, s.Namespace, labels.Everything(), managed, ofSchedule(s.Name))
+func deletedAtOnce(ctx context.Context, f *term.Factory, s *v1alpha1.SnapshotSchedule, origin ...client.Object) (n int, err error) {
+	inv, err := readInventory(ctx, f, s.Namespace, labels.Everything(), managed, ofSchedule(s.Name))
 	if err != nil {
 		return 0, err
 	}
@@ -140,7 +139,7 @@ func (f *Factory) deletedAtOnce(ctx context.Context, s *v1alpha1.SnapshotSchedul
 func confirmShown[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, f *Factory, resource string, o P) error {
+}](ctx context.Context, f *term.Factory, resource string, o P) error {
 	shown := o.GetGeneration()
 	value := strconv.FormatInt(shown, 10)
 	changed, err := update(ctx, f, o, func() ([]byte, error) {
@@ -161,6 +160,6 @@ func confirmShown[T any, P interface {
 	if changed {
 		what = "confirmed, generation " + value
 	}
-	f.did(resource, o.GetName(), what)
+	f.Did(resource, o.GetName(), what)
 	return nil
 }

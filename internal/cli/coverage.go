@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -71,14 +72,14 @@ type leftover struct {
 	Snapshots int    `json:"snapshots"`
 }
 
-func newCoverageCommand(f *Factory) *cobra.Command {
-	var scope Scope
-	var output Output
+func newCoverageCommand(f *term.Factory) *cobra.Command {
+	var scope term.Scope
+	var output term.Output
 	var failOnGaps bool
 	var contexts string
 	cmd := &cobra.Command{
 		Use:     "coverage",
-		GroupID: GroupShow,
+		GroupID: term.GroupShow,
 		Short:   "Show which PVCs are protected, and which are not",
 		Long: "Show for every PVC which schedules protect it, its recovery point, and why it is not protected.\n" +
 			"A PVC is a gap if it could be snapshotted, but no valid schedule that is not suspended selects it and\n" +
@@ -101,9 +102,9 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 			now := f.Clock.Now()
 			var found *coverage
 			if contexts != "" {
-				found, err = f.coverageOfContexts(cmd.Context(), contexts, &scope, now)
+				found, err = coverageOfContexts(cmd.Context(), f, contexts, &scope, now)
 			} else {
-				found, err = f.readCoverage(cmd.Context(), &scope, now)
+				found, err = readCoverage(cmd.Context(), f, &scope, now)
 			}
 			if err != nil {
 				return err
@@ -111,8 +112,8 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 			if len(found.Unread) == 0 && found.missing != nil {
 				return found.missing
 			}
-			if len(found.Claims)+len(found.Leftovers)+len(found.Unread) == 0 && !output.Structured() && output.Format != Names {
-				scope.sayNothingFound(f)
+			if len(found.Claims)+len(found.Leftovers)+len(found.Unread) == 0 && !output.Structured() && output.Format != term.Names {
+				scope.SayNothingFound(f)
 				return nil
 			}
 			if err := printCoverage(f.Out, &output, found, contexts != "", scope.AllNamespaces || contexts != "", now); err != nil {
@@ -122,21 +123,21 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 				return unreadError(found.Unread)
 			}
 			if failOnGaps && found.gaps() > 0 {
-				return ErrFound
+				return term.ErrFound
 			}
 			return nil
 		},
 	}
 	scope.AddFlags(cmd, "PVCs")
-	output.AddFlags(cmd, true, JSON, YAML, Names, Wide)
-	cmd.Flags().BoolVar(&failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if a PVC is a gap.", ExitFound))
+	output.AddFlags(cmd, true, term.JSON, term.YAML, term.Names, term.Wide)
+	cmd.Flags().BoolVar(&failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if a PVC is a gap.", term.ExitFound))
 	cmd.Flags().StringVar(&contexts, "contexts", "", "Show the clusters of all contexts of the kubeconfig whose name matches this pattern, "+
 		"in which * stands for any text and ? for one character.")
 	return cmd
 }
 
 // readCoverage reads what is protected in one cluster.
-func (f *Factory) readCoverage(ctx context.Context, scope *Scope, now time.Time) (*coverage, error) {
+func readCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, now time.Time) (*coverage, error) {
 	if err := f.Connect(); err != nil {
 		return nil, err
 	}
@@ -144,21 +145,21 @@ func (f *Factory) readCoverage(ctx context.Context, scope *Scope, now time.Time)
 	if err != nil {
 		return nil, err
 	}
-	schedules, err := f.readSchedules(ctx, scope.namespace(f), "")
+	schedules, err := readSchedules(ctx, f, scope.Namespace(f), "")
 	if err != nil {
 		return nil, err
 	}
-	inv, err := f.readInventory(ctx, scope.namespace(f), matches, managed)
+	inv, err := readInventory(ctx, f, scope.Namespace(f), matches, managed)
 	if err != nil {
 		return nil, err
 	}
-	if inv.origins, err = f.readOrigins(ctx, schedules); err != nil {
+	if inv.origins, err = readOrigins(ctx, f, schedules); err != nil {
 		return nil, err
 	}
 	found := coverageOf(schedules, inv, now)
-	if namespace := scope.namespace(f); len(found.Claims) == 0 && namespace != "" {
+	if namespace := scope.Namespace(f); len(found.Claims) == 0 && namespace != "" {
 		// Its users may not be allowed to read it.
-		if err := f.client.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
+		if err := f.Client.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
 			found.missing = err
 		}
 	}

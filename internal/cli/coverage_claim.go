@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -63,7 +64,7 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classe
 			newest = r.recovery
 		}
 	}
-	c.RecoveryPointTime = timeOf(newest)
+	c.RecoveryPointTime = term.TimeOf(newest)
 	s := standingUnder(all)
 	if !s.onTime && s.behind == nil { // else another schedule snapshots it, such as in a group
 		skip = cmp.Or(skip, s.skip)
@@ -157,7 +158,7 @@ func drillsUnder(all []relation) (verified *metav1.Time, failed bool) {
 			last = r.drills.Verified
 		}
 	}
-	return timeOf(last), failed
+	return term.TimeOf(last), failed
 }
 
 // whyUnknown says why it is not known whether a PVC can be snapshotted.

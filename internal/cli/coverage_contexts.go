@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/utils/ptr"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // unreadCluster is a cluster that could not be read.
@@ -36,12 +38,12 @@ const (
 
 // coverageOfContexts reads what is protected in the clusters of all contexts that match a
 // pattern. What cannot be read of one hides nothing of the others.
-func (f *Factory) coverageOfContexts(ctx context.Context, pattern string, scope *Scope, now time.Time) (*coverage, error) {
+func coverageOfContexts(ctx context.Context, f *term.Factory, pattern string, scope *term.Scope, now time.Time) (*coverage, error) {
 	if _, err := labels.Parse(scope.Selector); err != nil {
 		return nil, err
 	}
-	found, err := ofContexts(ctx, f, pattern, func(ctx context.Context, one *Factory) (*coverage, error) {
-		return one.readCoverage(ctx, scope, now)
+	found, err := ofContexts(ctx, f, pattern, func(ctx context.Context, one *term.Factory) (*coverage, error) {
+		return readCoverage(ctx, one, scope, now)
 	})
 	sum, exists := &coverage{Claims: []claimCoverage{}, Leftovers: []leftover{}}, false
 	for _, of := range found {
@@ -72,17 +74,19 @@ type ofContext[T any] struct {
 	err  error
 }
 
-func (o *ofContext[T]) errorText() string { return strings.TrimPrefix(messageOf(o.err), "error: ") }
+func (o *ofContext[T]) errorText() string {
+	return strings.TrimPrefix(term.MessageOf(o.err), "error: ")
+}
 
 // ofContexts reads something in the clusters of all contexts that match a pattern, some of them at a time.
 func ofContexts[T any](
-	ctx context.Context, f *Factory, pattern string, read func(ctx context.Context, one *Factory) (T, error),
+	ctx context.Context, f *term.Factory, pattern string, read func(ctx context.Context, one *term.Factory) (T, error),
 ) ([]ofContext[T], error) {
 	c := f.Config
-	if given(*c.Context, *c.ClusterName, *c.AuthInfoName, *c.APIServer, *c.BearerToken) > 0 {
+	if term.Given(*c.Context, *c.ClusterName, *c.AuthInfoName, *c.APIServer, *c.BearerToken) > 0 {
 		return nil, errors.New("--contexts names the clusters: leave out --context, --cluster, --user, --server and --token")
 	}
-	names, err := f.contextsLike(pattern)
+	names, err := contextsLike(f, pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +100,7 @@ func ofContexts[T any](
 			defer func() { <-places }()
 			ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 			defer cancel()
-			one := &Factory{IOStreams: f.IOStreams, Config: inContext(f.Config, name), Clock: f.Clock}
+			one := &term.Factory{IOStreams: f.IOStreams, Config: inContext(f.Config, name), Clock: f.Clock}
 			one.ErrOut = &warnings[i]
 			found[i].name = name
 			found[i].read, found[i].err = read(ctx, one)
@@ -105,7 +109,7 @@ func ofContexts[T any](
 	all.Wait()
 	for i := range found {
 		for line := range strings.Lines(warnings[i].String()) {
-			say(f.ErrOut, names[i]+": "+strings.TrimSuffix(line, "\n"))
+			term.Say(f.ErrOut, names[i]+": "+strings.TrimSuffix(line, "\n"))
 		}
 	}
 	return found, context.Cause(ctx)
@@ -126,7 +130,7 @@ func inContext(flags *genericclioptions.ConfigFlags, name string) *genericcliopt
 
 // contextsLike returns the contexts whose name matches a pattern. Names may contain slashes,
 // which are as any other character.
-func (f *Factory) contextsLike(pattern string) ([]string, error) {
+func contextsLike(f *term.Factory, pattern string) ([]string, error) {
 	config, err := f.Config.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
 		return nil, err
@@ -152,5 +156,5 @@ func unreadError(all []unreadCluster) error {
 	for _, u := range all {
 		names = append(names, u.Cluster)
 	}
-	return fmt.Errorf("%s could not be read: %s", plural(len(names), "cluster"), strings.Join(names, ", "))
+	return fmt.Errorf("%s could not be read: %s", term.Plural(len(names), "cluster"), strings.Join(names, ", "))
 }

@@ -9,14 +9,16 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // printCoverage prints the table with the columns CLUSTER and NAMESPACE, or without.
-func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespaces bool, now time.Time) error {
+func printCoverage(w io.Writer, output *term.Output, c *coverage, clusters, namespaces bool, now time.Time) error {
 	switch {
 	case output.Structured():
 		return output.PrintStructured(w, c)
-	case output.Format == Names:
+	case output.Format == term.Names:
 		c.printGaps(w, namespaces || clusters)
 		return nil
 	}
@@ -32,8 +34,8 @@ func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespace
 		if l.Cluster != "" {
 			where = l.Cluster + ": "
 		}
-		say(w, fmt.Sprintf("%s%s of schedule %s/%s, which does not exist: nothing deletes them.",
-			where, plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule))
+		term.Say(w, fmt.Sprintf("%s%s of schedule %s/%s, which does not exist: nothing deletes them.",
+			where, term.Plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule))
 	}
 	c.printSum(w)
 	return nil
@@ -43,7 +45,7 @@ func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespace
 func (c *coverage) printGaps(w io.Writer, namespaces bool) {
 	for i := range c.Claims {
 		if c.Claims[i].Gap {
-			name := claimResource + "/" + c.Claims[i].Name
+			name := term.ClaimResource + "/" + c.Claims[i].Name
 			if namespaces { // a name alone is that of several
 				name = c.Claims[i].Namespace + "/" + name
 			}
@@ -54,8 +56,8 @@ func (c *coverage) printGaps(w io.Writer, namespaces bool) {
 
 // printSum prints one line that counts every state.
 func (c *coverage) printSum(w io.Writer) {
-	style := StyleOf(w)
-	all, states, waiting := plural(len(c.Claims), "PVC"), "", false
+	style := term.StyleOf(w)
+	all, states, waiting := term.Plural(len(c.Claims), "PVC"), "", false
 	for _, p := range []protection{protected, pending, unknown, stale, unprotected, skipped, excluded} {
 		n := 0
 		for i := range c.Claims {
@@ -89,7 +91,7 @@ func (c *claimCoverage) why() string {
 
 // verifiedWords says when a drill last succeeded, and whether the last one failed; empty if there was none.
 func (c *claimCoverage) verifiedWords(now time.Time) string {
-	verified := age(now, valueOf(c.VerifiedTime))
+	verified := term.Age(now, term.ValueOf(c.VerifiedTime))
 	switch {
 	case !c.VerificationFailed:
 		return verified
@@ -100,7 +102,7 @@ func (c *claimCoverage) verifiedWords(now time.Time) string {
 }
 
 // coverageTable returns the table of PVCs, with the column VERIFIED once there is a drill.
-func coverageTable(c *coverage, clusters, namespaces bool, now time.Time) *Table {
+func coverageTable(c *coverage, clusters, namespaces bool, now time.Time) *term.Table {
 	const verified = 6
 	all := []string{"CLUSTER", "NAMESPACE", "PVC", "PROTECTION", "SCHEDULES", "RECOVERY POINT", "VERIFIED", "REASON"}
 	drilled := slices.ContainsFunc(c.Claims, func(claim claimCoverage) bool { return claim.verifiedWords(now) != "" })
@@ -114,10 +116,10 @@ func coverageTable(c *coverage, clusters, namespaces bool, now time.Time) *Table
 	case namespaces:
 		first = 1
 	}
-	table := NewTable(all[first:]...)
+	table := term.NewTable(all[first:]...)
 	for _, claim := range c.Claims {
 		cells := []any{claim.Cluster, claim.Namespace, claim.Name, string(claim.Protection), strings.Join(claim.Schedules, ","),
-			age(now, valueOf(claim.RecoveryPointTime)), claim.verifiedWords(now), claim.why()}
+			term.Age(now, term.ValueOf(claim.RecoveryPointTime)), claim.verifiedWords(now), claim.why()}
 		if !drilled {
 			cells = slices.Delete(cells, verified, verified+1)
 		}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -119,7 +120,7 @@ func TestRefusedSaysWhyNoSnapshotIsTaken(t *testing.T) {
 	} {
 		s := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
 		s.Spec.SnapshotTemplate.Spec = test.template
-		judge, err := snapshots.NewJudge(scheme, s, test.classes)
+		judge, err := snapshots.NewJudge(term.Scheme, s, test.classes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +137,7 @@ func TestSimulationTakesSnapshotsWhereClassesMayNotBeRead(t *testing.T) {
 	s.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassNames = []v1alpha1.SnapshotClassName{"fast"}
 	v := testSnapshot(s, claim, now.Truncate(time.Hour))
 	inv := &inventory{claims: map[string][]client.Object{"shop": {claim}}, snapshots: map[string][]client.Object{"shop": {v}}}
-	p, err := previewOf(variants{present: s, future: s}, inv, now, now.Add(day))
+	p, err := previewOf(variants{present: s, future: s}, inv, now, now.Add(term.Day))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -27,7 +28,7 @@ func delayed(s *scenario) (present, stricter *v1alpha1.SnapshotSchedule) {
 	present.Generation = 2
 	present.Spec.Retention.EditDelay = "2h"
 	present.Spec.Retention.Keep = v1alpha1.Keep{Last: 100}
-	present.Status.Retention = &v1alpha1.RetentionRecord{Generation: 2, SinceTime: metav1.NewTime(s.now.Add(-day)), EditDelay: "2h"}
+	present.Status.Retention = &v1alpha1.RetentionRecord{Generation: 2, SinceTime: metav1.NewTime(s.now.Add(-term.Day)), EditDelay: "2h"}
 	stricter = present.DeepCopy()
 	stricter.Generation = 3
 	stricter.Spec.Retention = v1alpha1.Retention{Keep: v1alpha1.Keep{Last: 2}}
@@ -214,7 +215,7 @@ func TestTimelineShowsWhatADelayKeeps(t *testing.T) {
 			t.Errorf("%s: %s, want %s", m.Name, m.Verdict, want)
 		}
 	}
-	golden(t, func(b *bytes.Buffer) error { line.draw(b, Style{}, 80, s.now); return nil }, `
+	golden(t, func(b *bytes.Buffer) error { line.draw(b, term.Style{}, 80, s.now); return nil }, `
 shop/tiers: every 6h of PVCs with app=db, last: 2
 
 PVC     2w       1w    4d       2d     1d    12h   6h   2h now        NEXT COUNT
@@ -228,14 +229,14 @@ db-0  H······~~~~~~~~~~~~~~~~~~~·~~·~·~·~··~···~····l····
 func TestWhyNamesTheDelay(t *testing.T) {
 	s := newScenario()
 	_, stricter := delayed(s)
-	judge, err := snapshots.NewJudge(scheme, stricter, anyClass)
+	judge, err := snapshots.NewJudge(term.Scheme, stricter, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := s.inv.seriesOf(stricter, judge)[0].snapshots[10]
 	r := &whyResult{Namespace: "shop", Name: o.GetName(), Schedule: "tiers"}
 	r.judgeUnder(stricter, s.inv, o.GetLabels()[v1alpha1.LabelMapKey], s.now)
-	golden(t, func(b *bytes.Buffer) error { return printWhy(b, &Output{}, r, s.now) }, `
+	golden(t, func(b *bytes.Buffer) error { return printWhy(b, &term.Output{}, r, s.now) }, `
 shop/db-0-20260128120000
   Schedule tiers, PVC db-0
   Taken for 2026-01-28T12:00:00Z, 2d12h ago; Ready

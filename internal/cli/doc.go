@@ -5,17 +5,13 @@
 // predicts what the operator does with the operator's own decisions, made from
 // live objects. A command is in the file of its name, or in files that begin with it.
 //
-//	root.go      the list of commands, how the program ends, errors as kubectl prints them
-//	factory.go   what every command needs: cluster, namespace, lists, the API server's clock, completion of names
+//	root.go      the list of commands
+//	term/doc.go  what every command needs between the user and the cluster
 //	inventory.go what is read of a namespace, as series under a schedule with what the operator would do
 //	classes.go   the classes of snapshots, as far as the user may read them
 //	simulate.go  lets time pass over a series, and what a series grows to
-//	words.go     verdicts, policies and times in words
-//	output.go    -o json|yaml|name|wide, tables, colors, the terminal: its width, and what would control it
+//	words.go     verdicts and policies in words
 //	follow.go    --wait
-//	args.go      what arguments a command needs
-//	interrupt.go questions and input that end with a signal
-//	asof.go      points in time of --as-of
 //	act.go       patches, for the commands that act; release
 //	hold.go      hold and unhold, as holders/holders.go decides
 //	status_life.go whether the operator lives; status_problems.go which problems only it knows

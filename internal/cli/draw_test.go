@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // drawSpec draws a valid spec.
@@ -83,7 +84,7 @@ func drawSeries(t *rapid.T, s *v1alpha1.SnapshotSchedule, now time.Time) *series
 func drawSnapshot(
 	t *rapid.T, s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, i int, now time.Time,
 ) *snapshotv1.VolumeSnapshot {
-	unit := rapid.SampledFrom([]time.Duration{10 * time.Minute, time.Hour, day, 7 * day}).Draw(t, "unit")
+	unit := rapid.SampledFrom([]time.Duration{10 * time.Minute, time.Hour, term.Day, 7 * term.Day}).Draw(t, "unit")
 	created := now.Add(-time.Duration(rapid.IntRange(0, 12).Draw(t, "age"))*unit - time.Second)
 	v := testSnapshot(s, claim, created.Truncate(time.Second))
 	v.Name = fmt.Sprintf("s%02d", i*7%13)
@@ -105,7 +106,7 @@ func drawSnapshot(
 	case 2:
 		delete(v.Annotations, v1alpha1.AnnotationScheduledAt)
 	case 3:
-		v.Annotations[v1alpha1.AnnotationScheduledAt] = now.Add(day).Format(time.RFC3339)
+		v.Annotations[v1alpha1.AnnotationScheduledAt] = now.Add(term.Day).Format(time.RFC3339)
 	case 4:
 		v.OwnerReferences = nil // an orphan
 	case 5:

@@ -4,50 +4,12 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
-
-func TestErrors(t *testing.T) {
-	resource := schema.GroupResource{Group: v1alpha1.GroupName, Resource: "snapshotschedules"}
-	for name, test := range map[string]struct {
-		err     error
-		code    int
-		message string
-	}{
-		"success":       {nil, 0, ""},
-		"a finding":     {fmt.Errorf("preview: %w", ErrFound), ExitFound, ""},
-		"a usage error": {errors.New("unknown flag: --x"), ExitError, "error: unknown flag: --x"},
-		"an answer of the server": {fmt.Errorf("read: %w", apierrors.NewNotFound(resource, "nightly")), ExitError,
-			`Error from server (NotFound): read: snapshotschedules.snapshots.mapcontroller.dev "nightly" not found`},
-		"a missing CRD of ours": {&meta.NoKindMatchError{GroupKind: v1alpha1.GroupVersion.WithKind("SnapshotSchedule").GroupKind()}, ExitError,
-			"error: the server doesn't have the kind SnapshotSchedule.snapshots.mapcontroller.dev: " +
-				"install the SnapshotSchedule operator and its CustomResourceDefinitions first"},
-		"a missing CRD of CSI": {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot"}}, ExitError,
-			"error: the server doesn't have the kind VolumeSnapshot.snapshot.storage.k8s.io: " +
-				"install the CSI snapshot CustomResourceDefinitions and the snapshot controller first"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			message := ""
-			if test.err != nil {
-				message = messageOf(test.err)
-			}
-			if code := exitCode(test.err); code != test.code || message != test.message {
-				t.Errorf("\nhave %d %q\nwant %d %q", code, message, test.code, test.message)
-			}
-		})
-	}
-}
 
 func TestEveryVerdictIsExplained(t *testing.T) {
 	for v := retention.NoLimit; v <= retention.Superseded; v++ {

@@ -23,6 +23,8 @@ import (
 	toolswatch "k8s.io/client-go/tools/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // Wait are the flags of a command that can wait for what it has started.
@@ -67,12 +69,12 @@ type follower struct {
 }
 
 // waitingFor prints which PVCs a wait waits for.
-func (f *Factory) waitingFor(claims []string) {
-	names := strings.Join(claims[:min(len(claims), listed)], ", ")
-	if more := len(claims) - listed; more > 0 {
+func waitingFor(f *term.Factory, claims []string) {
+	names := strings.Join(claims[:min(len(claims), term.Listed)], ", ")
+	if more := len(claims) - term.Listed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	say(f.ErrOut, fmt.Sprintf("Waiting for %s: %s", plural(len(claims), "PVC"), names))
+	term.Say(f.ErrOut, fmt.Sprintf("Waiting for %s: %s", term.Plural(len(claims), "PVC"), names))
 }
 
 // told are the lines that a wait has printed.
@@ -82,7 +84,7 @@ type told map[string]bool
 func (t told) once(w io.Writer, line string) {
 	if !t[line] {
 		t[line] = true
-		say(w, line)
+		term.Say(w, line)
 	}
 }
 
@@ -98,12 +100,12 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// explain prints the warnings about an object that is waited for; none if the user may not read events.
-func (f *Factory) explain(ctx context.Context, o client.Object, told told) error {
+// explainWarnings prints the warnings about an object that is waited for; none if the user may not read events.
+func explainWarnings(ctx context.Context, f *term.Factory, o client.Object, told told) error {
 	events := &corev1.EventList{}
 	// Events about objects in no namespace are in the namespace default.
 	of := client.InNamespace(cmp.Or(o.GetNamespace(), metav1.NamespaceDefault))
-	err := f.list(ctx, events, of, client.MatchingFields{"involvedObject.uid": string(o.GetUID())})
+	err := f.List(ctx, events, of, client.MatchingFields{"involvedObject.uid": string(o.GetUID())})
 	if apierrors.IsForbidden(err) {
 		return nil
 	}
@@ -116,7 +118,7 @@ func (f *Factory) explain(ctx context.Context, o client.Object, told told) error
 }
 
 // Follow calls a follower with the objects of a list until nothing is left.
-func (w *Wait) Follow(ctx context.Context, f *Factory, list client.ObjectList, to follower, opts ...client.ListOption) error {
+func (w *Wait) Follow(ctx context.Context, f *term.Factory, list client.ObjectList, to follower, opts ...client.ListOption) error {
 	bounded, cancel := context.WithCancel(ctx)
 	if w.Timeout > 0 {
 		left := w.Timeout
@@ -136,11 +138,11 @@ func (w *Wait) Follow(ctx context.Context, f *Factory, list client.ObjectList, t
 		return came
 	}
 	explain := func(ctx context.Context) error {
-		f.waitingFor(to.left())
+		waitingFor(f, to.left())
 		return to.explain(ctx)
 	}
 	err := wait.PollUntilContextCancel(bounded, rewatchAfter, true, func(ctx context.Context) (bool, error) {
-		err := followOnce(ctx, f.client, list.DeepCopyObject().(client.ObjectList), to, opts)
+		err := followOnce(ctx, f.Client, list.DeepCopyObject().(client.ObjectList), to, opts)
 		if err == nil && len(to.left()) > 0 && f.Clock.Since(further) >= idleAfter {
 			further = f.Clock.Now()
 			err = explain(ctx)
@@ -159,7 +161,7 @@ func (w *Wait) Follow(ctx context.Context, f *Factory, list client.ObjectList, t
 	if err := explain(last); err != nil && last.Err() == nil {
 		return err
 	}
-	return fmt.Errorf("%w after %s: %s %s", errTimeout, w.Timeout, to.missing, strings.Join(to.left(), ", "))
+	return fmt.Errorf("%w after %s: %s %s", term.ErrTimeout, w.Timeout, to.missing, strings.Join(to.left(), ", "))
 }
 
 // followOnce lists and watches until nothing is left, or until the API server ends the

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 func TestWaitNamesTenPVCs(t *testing.T) {
@@ -26,8 +28,8 @@ func TestWaitNamesTenPVCs(t *testing.T) {
 		names + ", k, l": "Waiting for 12 PVCs: " + names + " and 2 more\n",
 	} {
 		var b bytes.Buffer
-		f := &Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &b}}
-		f.waitingFor(strings.Split(given, ", "))
+		f := &term.Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &b}}
+		waitingFor(f, strings.Split(given, ", "))
 		if b.String() != want {
 			t.Errorf("have %q, want %q", &b, want)
 		}
@@ -49,7 +51,7 @@ func TestWaitPrintsEachLineOnce(t *testing.T) {
 func TestWaitThatComesNoFurtherSaysWhatItWaitsFor(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(start)
 	watches := 0
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(testClaim("data", nil)).WithInterceptorFuncs(interceptor.Funcs{
+	c := fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(testClaim("data", nil)).WithInterceptorFuncs(interceptor.Funcs{
 		Watch: func(_ context.Context, _ client.WithWatch, _ client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
 			watches++
 			if all := (&client.ListOptions{}).ApplyOptions(opts); *all.Raw.TimeoutSeconds != 15 || all.Namespace != "shop" {
@@ -62,7 +64,7 @@ func TestWaitThatComesNoFurtherSaysWhatItWaitsFor(t *testing.T) {
 		},
 	}).Build()
 	var b bytes.Buffer
-	f := &Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &b}, Clock: clock, client: c}
+	f := &term.Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &b}, Clock: clock, Client: c}
 	left, seen := []string{"data"}, 0
 	err := (&Wait{}).Follow(t.Context(), f, &corev1.PersistentVolumeClaimList{}, follower{
 		see:     func(context.Context, client.Object, bool) bool { seen++; return false },

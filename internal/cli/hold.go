@@ -18,13 +18,14 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // holding is one run of hold or unhold.
 type holding struct {
-	*Factory
+	*term.Factory
 	// Which snapshots, if none are named.
 	all             bool
 	claim, schedule string
@@ -35,11 +36,11 @@ type holding struct {
 	now, end time.Time
 }
 
-func newHoldCommand(f *Factory) *cobra.Command {
+func newHoldCommand(f *term.Factory) *cobra.Command {
 	h := &holding{Factory: f}
 	cmd := &cobra.Command{
 		Use:     "hold (SNAPSHOT... | --all | --pvc PVC | --schedule NAME)",
-		GroupID: GroupAct,
+		GroupID: term.GroupAct,
 		Short:   "Keep snapshots: retention does not delete them",
 		Long: "Keep snapshots: retention does not delete a snapshot that is held. The schedule still counts it.\n" +
 			"A hold does not outlive the schedule: to keep a snapshot that does, use release.\n\n" +
@@ -56,7 +57,7 @@ func newHoldCommand(f *Factory) *cobra.Command {
   kubectl snapsched hold --all --reason incident`,
 		Args:              h.checkTargets,
 		ValidArgsFunction: f.CompleteSnapshots(),
-		RunE:              f.connected(h.hold),
+		RunE:              f.Connected(h.hold),
 	}
 	h.addFlags(cmd)
 	cmd.Flags().StringVar(&h.until, "until", "", "When the hold ends: a time in RFC 3339, such as 2027-01-31T18:00:00Z, or after how long, "+
@@ -66,11 +67,11 @@ func newHoldCommand(f *Factory) *cobra.Command {
 	return cmd
 }
 
-func newUnholdCommand(f *Factory) *cobra.Command {
+func newUnholdCommand(f *term.Factory) *cobra.Command {
 	h := &holding{Factory: f}
 	cmd := &cobra.Command{
 		Use:     "unhold (SNAPSHOT... | --all | --pvc PVC | --schedule NAME)",
-		GroupID: GroupAct,
+		GroupID: term.GroupAct,
 		Short:   "End a hold: retention applies again",
 		Long: "End a hold. Retention applies again: a snapshot that has expired is deleted within seconds.\n" +
 			"'kubectl snapsched why' says what would become of it.\n\n" +
@@ -82,7 +83,7 @@ func newUnholdCommand(f *Factory) *cobra.Command {
   kubectl snapsched unhold --all --reason incident`,
 		Args:              h.checkTargets,
 		ValidArgsFunction: f.CompleteSnapshots(),
-		RunE:              f.connected(h.unhold),
+		RunE:              f.Connected(h.unhold),
 	}
 	h.addFlags(cmd)
 	cmd.Flags().StringVar(&h.reason, "reason", "", "End only the hold of this reason.")
@@ -102,7 +103,7 @@ func (h *holding) checkTargets(cmd *cobra.Command, args []string) error {
 	if h.all {
 		all = "all"
 	}
-	if given(strings.Join(args, ""), all, h.claim, h.schedule) != 1 {
+	if term.Given(strings.Join(args, ""), all, h.claim, h.schedule) != 1 {
 		return fmt.Errorf("give SNAPSHOT, or one of --all, --pvc and --schedule: %s", cmd.UseLine())
 	}
 	return nil
@@ -111,16 +112,16 @@ func (h *holding) checkTargets(cmd *cobra.Command, args []string) error {
 // chosen returns the snapshots that no argument names.
 func (h *holding) chosen(ctx context.Context) (found []client.Object, err error) {
 	var opts []client.ListOption
-	what := "in namespace " + h.namespace
+	what := "in namespace " + h.Namespace
 	if h.schedule != "" {
 		opts, what = []client.ListOption{ofSchedule(h.schedule)}, "of SnapshotSchedule "+h.schedule
 	}
 	list := &snapshotv1.VolumeSnapshotList{}
-	if err := h.list(ctx, list, append(opts, client.InNamespace(h.namespace))...); err != nil {
+	if err := h.List(ctx, list, append(opts, client.InNamespace(h.Namespace))...); err != nil {
 		return nil, err
 	}
 	if h.claim != "" {
-		claim, err := lookUp(ctx, h.client, client.ObjectKey{Namespace: h.namespace, Name: h.claim}, &corev1.PersistentVolumeClaim{})
+		claim, err := lookUp(ctx, h.Client, client.ObjectKey{Namespace: h.Namespace, Name: h.claim}, &corev1.PersistentVolumeClaim{})
 		if err != nil {
 			return nil, err
 		}
@@ -129,14 +130,14 @@ func (h *holding) chosen(ctx context.Context) (found []client.Object, err error)
 		}
 		what = "of PersistentVolumeClaim " + h.claim
 	} else {
-		groups, _, err := h.readGroups(ctx, h.namespace, opts...)
+		groups, _, err := readGroups(ctx, h.Factory, h.Namespace, opts...)
 		if err != nil {
 			return nil, err
 		}
-		if h.groupsDenied != nil {
-			h.warn("%s: group snapshots are left out", h.groupsDenied)
+		if h.GroupsDenied != nil {
+			h.Warn("%s: group snapshots are left out", h.GroupsDenied)
 		}
-		found = append(items(list), groups[h.namespace]...)
+		found = append(items(list), groups[h.Namespace]...)
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("there is no snapshot %s", what)
@@ -151,7 +152,7 @@ func (h *holding) each(
 ) error {
 	var errs []error
 	for _, name := range names {
-		v, err := h.getSnapshot(ctx, name)
+		v, err := getSnapshot(ctx, h.Factory, name)
 		if err == nil {
 			err = do(ctx, v)
 		}
@@ -166,7 +167,7 @@ func (h *holding) each(
 	}
 	for _, v := range found {
 		if why := unfit(v); why != nil {
-			h.warn("%s", why)
+			h.Warn("%s", why)
 			continue
 		}
 		errs = append(errs, do(ctx, v))
@@ -182,7 +183,7 @@ func (h *holding) hold(ctx context.Context, names []string) (err error) {
 	if h.reason == "" {
 		h.reason = holders.Nobody
 	}
-	if h.now, err = h.serverTime(ctx); err != nil {
+	if h.now, err = h.ServerTime(ctx); err != nil {
 		return err
 	}
 	if h.end, err = endOfHold("--until", h.until, h.now); err != nil {
@@ -220,7 +221,7 @@ func (h *holding) holdOne(ctx context.Context, v client.Object) error {
 	}
 	named := !h.all && h.claim == "" && h.schedule == ""
 	if named && v.GetLabels()[v1alpha1.LabelMapKey] == "" && snapshots.LabeledMember(v) == "" {
-		h.warn("%s %s is not a schedule's, so only schedules that adopt it respect the hold", kind, v.GetName())
+		h.Warn("%s %s is not a schedule's, so only schedules that adopt it respect the hold", kind, v.GetName())
 	}
 	what := "held"
 	if !changed {
@@ -233,7 +234,7 @@ func (h *holding) holdOne(ctx context.Context, v client.Object) error {
 	if others := holderWords(after.Without(h.reason)); others != "" {
 		what += ", and by " + others
 	}
-	h.did(resource, v.GetName(), what)
+	h.Did(resource, v.GetName(), what)
 	return nil
 }
 
@@ -260,7 +261,7 @@ func (h *holding) unhold(ctx context.Context, names []string) error {
 			what += "; still held by " + others
 		}
 		resource, _ := resourceOf(v)
-		h.did(resource, v.GetName(), what)
+		h.Did(resource, v.GetName(), what)
 		return nil
 	})
 }
@@ -270,7 +271,7 @@ func (h *holding) unhold(ctx context.Context, names []string) error {
 func (h *holding) change(
 	ctx context.Context, v client.Object, to func(now holders.Holders) (holders.Holders, error),
 ) (before, after holders.Holders, changed bool, err error) {
-	changed, err = h.updateSnapshot(ctx, v, func() (_ []byte, err error) {
+	changed, err = updateSnapshot(ctx, h.Factory, v, func() (_ []byte, err error) {
 		before = holders.Of(v)
 		if after, err = to(before); err != nil {
 			return nil, fmt.Errorf("%s: %w", v.GetName(), err)
@@ -308,7 +309,7 @@ func untilWords(end time.Time) string {
 	if end.Equal(holders.Forever) {
 		return ""
 	}
-	return " until " + timestamp(end)
+	return " until " + term.Timestamp(end)
 }
 
 // holderWords say who holds a snapshot, and until when.
@@ -317,8 +318,8 @@ func holderWords(h holders.Holders) string {
 	for _, name := range h.Names() {
 		all = append(all, fmt.Sprintf("%q", name)+untilWords(h.Until(name)))
 	}
-	if more := len(all) - listed; more > 0 {
-		all = append(all[:listed], fmt.Sprintf("%d more", more))
+	if more := len(all) - term.Listed; more > 0 {
+		all = append(all[:term.Listed], fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(all, ", ")
 }

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -36,6 +35,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/migrate"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/report/reporttest"
 )
 
@@ -153,7 +153,7 @@ func (h *hostileCluster) newClient() client.WithWatch {
 		}
 		return apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("snapshotschedules").GroupResource(), nasty, errors.New(nasty))
 	}
-	b := fake.NewClientBuilder().WithScheme(newScheme()).
+	b := fake.NewClientBuilder().WithScheme(term.NewScheme()).
 		WithObjects(hostileObjects(h.now)...).
 		WithIndex(&corev1.Event{}, "involvedObject.uid", func(client.Object) []string { return []string{""} }).
 		WithInterceptorFuncs(interceptor.Funcs{
@@ -171,12 +171,12 @@ func (h *hostileCluster) newClient() client.WithWatch {
 func (h *hostileCluster) run(args ...string) string {
 	h.t.Helper()
 	var printed bytes.Buffer
-	f := &Factory{
+	f := &term.Factory{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &printed, ErrOut: &printed},
-		Config:    genericclioptions.NewConfigFlags(true), Clock: clocktesting.NewFakePassiveClock(h.now), client: h.objects,
+		Config:    genericclioptions.NewConfigFlags(true), Clock: clocktesting.NewFakePassiveClock(h.now), Client: h.objects,
 	}
 	f.Config.APIServer, f.Config.Namespace = &h.server, ptr.To("shop")
-	execute(context.Background(), newRoot(f), args)
+	term.Execute(context.Background(), newRoot(f), args)
 	return printed.String()
 }
 
@@ -273,7 +273,7 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 			checkPrinted(t, args, h.run(args...))
 		}
 	}
-	for _, c := range newRoot(&Factory{Config: genericclioptions.NewConfigFlags(true)}).Commands() {
+	for _, c := range newRoot(&term.Factory{Config: genericclioptions.NewConfigFlags(true)}).Commands() {
 		if _, tried := commands[c.Name()]; !tried && c.Name() != "help" && c.Name() != "completion" {
 			t.Errorf("%s is not tried", c.Name())
 		}
@@ -287,9 +287,9 @@ func TestStructuredOutputKeepsItsMeaning(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := reporttest.Hostile().Draw(t, "text")
 		written := strings.ToValidUTF8(text[:min(len(text), 500)], "?")
-		for _, format := range []string{JSON, YAML} {
+		for _, format := range []string{term.JSON, term.YAML} {
 			var b bytes.Buffer
-			if err := (&Output{Format: format}).PrintStructured(terminal{Writer: &b}, map[string]string{"text": written}); err != nil {
+			if err := (&term.Output{Format: format}).PrintStructured(term.Terminal{Writer: &b}, map[string]string{"text": written}); err != nil {
 				t.Fatal(err)
 			}
 			var read map[string]string
@@ -301,41 +301,4 @@ func TestStructuredOutputKeepsItsMeaning(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Only styles of this process reach the terminal as they are.
-func TestTerminalPassesOwnStylesOnly(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text, style := reporttest.Hostile().Draw(t, "text"), Style{color: true}
-		var b bytes.Buffer
-		say(terminal{Writer: &b}, style.Bad(text)+": "+text+style.Bold("end"))
-		printed := strings.TrimSuffix(b.String(), "\n")
-		begin, rest, ok := strings.Cut(printed, "\x1b[31m")
-		if text != "" && (!ok || begin != "") {
-			t.Fatalf("%q does not begin red", printed)
-		}
-		rest = strings.Replace(strings.Replace(rest, "\x1b[0m", "", 1), "\x1b[1mend\x1b[0m", "", 1)
-		if why := reporttest.Unsafe(rest); why != "" {
-			t.Fatalf("%s: %q", why, printed)
-		}
-	})
-}
-
-// A name in a cell makes no line and no column of its own, and is not endless.
-//
-// Contract: CLI-1.
-func TestCellsKeepToTheirColumns(t *testing.T) {
-	for name, cell := range map[string]string{
-		"a tab": "db-0\t2m\t5h", "a line break": "db-0\ndb-1", "a form feed": "db-0\fdb-1", "any": reporttest.Nasty, "200 kB": strings.Repeat("x", 200_000),
-	} {
-		table, b := NewTable("PVC", "READY"), bytes.Buffer{}
-		table.Row(cell, "never")
-		if err := (&Output{}).PrintTable(terminal{Writer: &b}, table); err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-		if len(lines) != 2 || strings.Index(lines[0], "READY") != utf8.RuneCountInString(lines[1])-len("never") || len(lines[1]) > 1100 {
-			t.Errorf("%s: %.2000q", name, b.String())
-		}
-	}
 }

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -68,19 +69,19 @@ func (s *series) judged() snapshots.Series {
 func (s *series) isGroup() bool { of := s.judged(); return of.IsGroup() }
 
 // readSchedule reads one schedule.
-func (f *Factory) readSchedule(ctx context.Context, name string) (*v1alpha1.SnapshotSchedule, error) {
+func readSchedule(ctx context.Context, f *term.Factory, name string) (*v1alpha1.SnapshotSchedule, error) {
 	s := &v1alpha1.SnapshotSchedule{}
-	return s, f.get(ctx, name, s)
+	return s, f.Get(ctx, name, s)
 }
 
 // readSchedules reads the schedules of a namespace; of all of them if it is empty.
-func (f *Factory) readSchedules(ctx context.Context, namespace, selector string) ([]*v1alpha1.SnapshotSchedule, error) {
+func readSchedules(ctx context.Context, f *term.Factory, namespace, selector string) ([]*v1alpha1.SnapshotSchedule, error) {
 	matches, err := labels.Parse(selector)
 	if err != nil {
 		return nil, err
 	}
 	list := &v1alpha1.SnapshotScheduleList{}
-	err = f.list(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: matches})
+	err = f.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: matches})
 	all := make([]*v1alpha1.SnapshotSchedule, len(list.Items))
 	for i := range list.Items {
 		all[i] = &list.Items[i]
@@ -97,22 +98,22 @@ func ofSchedule(name string) client.MatchingLabels {
 
 // readInventory reads the PVCs of a namespace (of all if it is empty) that match a
 // selector, and the snapshots that match the options.
-func (f *Factory) readInventory(
-	ctx context.Context, namespace string, claimSelector labels.Selector, opts ...client.ListOption,
+func readInventory(
+	ctx context.Context, f *term.Factory, namespace string, claimSelector labels.Selector, opts ...client.ListOption,
 ) (*inventory, error) {
 	claims, found := &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}
-	if err := f.list(ctx, claims, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: claimSelector}); err != nil {
+	if err := f.List(ctx, claims, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: claimSelector}); err != nil {
 		return nil, err
 	}
-	if err := f.list(ctx, found, append(opts, client.InNamespace(namespace))...); err != nil {
+	if err := f.List(ctx, found, append(opts, client.InNamespace(namespace))...); err != nil {
 		return nil, err
 	}
-	inv := &inventory{claims: byNamespace(claims), snapshots: byNamespace(found), needsGroups: func() { f.warnOfGroups() }}
+	inv := &inventory{claims: byNamespace(claims), snapshots: byNamespace(found), needsGroups: func() { warnOfGroups(f) }}
 	var err error
-	if inv.groups, inv.members, err = f.readGroups(ctx, namespace, opts...); err != nil {
+	if inv.groups, inv.members, err = readGroups(ctx, f, namespace, opts...); err != nil {
 		return nil, err
 	}
-	inv.classes, err = f.readClasses(ctx)
+	inv.classes, err = readClasses(ctx, f)
 	return inv, err
 }
 
@@ -130,33 +131,33 @@ func (inv *inventory) namespaces() map[string]bool {
 
 // readGroups reads the group snapshots that match the options, and their members. A cluster
 // that has no group snapshots has none, and a user may not be allowed to read them.
-func (f *Factory) readGroups(
-	ctx context.Context, namespace string, opts ...client.ListOption,
+func readGroups(
+	ctx context.Context, f *term.Factory, namespace string, opts ...client.ListOption,
 ) (groups, members map[string][]client.Object, err error) {
 	found, of := &groupv1.VolumeGroupSnapshotList{}, &snapshotv1.VolumeSnapshotList{}
-	switch err := f.list(ctx, found, append(opts, client.InNamespace(namespace))...); {
+	switch err := f.List(ctx, found, append(opts, client.InNamespace(namespace))...); {
 	case apierrors.IsForbidden(err):
-		f.groupsDenied = err
+		f.GroupsDenied = err
 		return nil, nil, nil
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil, nil, nil
 	case err != nil || len(found.Items) == 0:
 		return nil, nil, err
 	}
-	err = f.list(ctx, of, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelGroupSnapshot})
+	err = f.List(ctx, of, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelGroupSnapshot})
 	return byNamespace(found), byNamespace(of), err
 }
 
 // warnOfGroups warns once if the group snapshots that there may be could not be read: without
 // them, a prediction is wrong.
-func (f *Factory) warnOfGroups() {
-	if f.groupsDenied != nil { // its message names the user, the verb and the resource
-		f.warn("%s: group snapshots are left out, and whatever depends on them is wrong", f.groupsDenied)
+func warnOfGroups(f *term.Factory) {
+	if f.GroupsDenied != nil { // its message names the user, the verb and the resource
+		f.Warn("%s: group snapshots are left out, and whatever depends on them is wrong", f.GroupsDenied)
 	}
-	if f.groupClassesDenied != nil {
-		f.warn("%s: assuming that the operator finds a VolumeGroupSnapshotClass for each group", f.groupClassesDenied)
+	if f.GroupClassesDenied != nil {
+		f.Warn("%s: assuming that the operator finds a VolumeGroupSnapshotClass for each group", f.GroupClassesDenied)
 	}
-	f.groupsDenied, f.groupClassesDenied = nil, nil
+	f.GroupsDenied, f.GroupClassesDenied = nil, nil
 }
 
 func byNamespace(list client.ObjectList) map[string][]client.Object {
@@ -177,29 +178,29 @@ func items(list client.ObjectList) (all []client.Object) {
 }
 
 // readOf reads a schedule with what it selects and owns.
-func (f *Factory) readOf(ctx context.Context, name string, opts ...client.ListOption) (*v1alpha1.SnapshotSchedule, *inventory, error) {
-	s, err := f.readSchedule(ctx, name)
+func readOf(ctx context.Context, f *term.Factory, name string, opts ...client.ListOption) (*v1alpha1.SnapshotSchedule, *inventory, error) {
+	s, err := readSchedule(ctx, f, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	inv, err := f.readInventory(ctx, f.namespace, labels.Everything(), append(opts, managed, ofSchedule(name))...)
+	inv, err := readInventory(ctx, f, f.Namespace, labels.Everything(), append(opts, managed, ofSchedule(name))...)
 	if err == nil {
-		inv.origins, err = f.readOrigins(ctx, []*v1alpha1.SnapshotSchedule{s})
+		inv.origins, err = readOrigins(ctx, f, []*v1alpha1.SnapshotSchedule{s})
 	}
 	return s, inv, err
 }
 
 // readNamespaces reads the metadata of all namespaces.
-func (f *Factory) readNamespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+func readNamespaces(ctx context.Context, f *term.Factory) ([]metav1.PartialObjectMetadata, error) {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	err := f.list(ctx, all)
+	err := f.List(ctx, all)
 	return all.Items, err
 }
 
 // judge returns the judge of a schedule.
 func (inv *inventory) judge(s *v1alpha1.SnapshotSchedule) (*snapshots.Judge, error) {
-	return snapshots.NewJudge(scheme, s, inv.classes, inv.origins.of(s)...)
+	return snapshots.NewJudge(term.Scheme, s, inv.classes, inv.origins.of(s)...)
 }
 
 // judged returns a schedule's judge, and iterates over its series with what the operator

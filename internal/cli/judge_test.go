@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -38,7 +39,7 @@ func newOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *operator {
 		t.Fatal(err)
 	}
 	c := snapshots.MapController(snapshots.Options{Stores: snapshots.NewStores()}, nil, 0)
-	planner, err := c.Planner(scheme, s, compiled)
+	planner, err := c.Planner(term.Scheme, s, compiled)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func drawCase(t *rapid.T) (s *v1alpha1.SnapshotSchedule, found *series, now time
 func TestJudgeDecidesAsTheOperatorDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, found, now := drawCase(t)
-		judge, err := snapshots.NewJudge(scheme, s, anyClass)
+		judge, err := snapshots.NewJudge(term.Scheme, s, anyClass)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +192,7 @@ func (op *operator) settle(state *series, now time.Time) {
 	})
 	deadline := time.Hour
 	if op.schedule.Spec.ReadyDeadline == "1d" {
-		deadline = day
+		deadline = term.Day
 	}
 	for _, o := range state.snapshots {
 		v := o.(*snapshotv1.VolumeSnapshot)
@@ -207,8 +208,8 @@ func (op *operator) settle(state *series, now time.Time) {
 func TestSimulationLivesAsUnderTheOperator(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, found, now := drawCase(t)
-		until := now.Add(3 * day)
-		judge, err := snapshots.NewJudge(scheme, s, anyClass)
+		until := now.Add(3 * term.Day)
+		judge, err := snapshots.NewJudge(term.Scheme, s, anyClass)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,11 +251,11 @@ func checkWhy(
 	end, ended := ends[o.GetName()]
 	predicted := ""
 	if n := len(r.Verdicts); n > 0 && r.Verdicts[n-1].Delete && !r.Verdicts[n-1].Time.After(until) {
-		predicted = timestamp(r.Verdicts[n-1].Time.Time)
+		predicted = term.Timestamp(r.Verdicts[n-1].Time.Time)
 	}
 	want := ""
 	if ended {
-		want = timestamp(end)
+		want = term.Timestamp(end)
 	}
 	if predicted != want {
 		t.Errorf("why %s predicts deletion at %q, it is deleted at %q: %s", o.GetName(), predicted, want, fmt.Sprint(r.Verdicts))
@@ -265,7 +266,7 @@ func checkWhy(
 func TestJudgmentsDoNotDependOnEarlierOnes(t *testing.T) {
 	s := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "1d"})
 	claim := testClaim("data", nil)
-	judge, err := snapshots.NewJudge(scheme, s, anyClass)
+	judge, err := snapshots.NewJudge(term.Scheme, s, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +289,7 @@ func TestSimulationKeepsAnOrphanThatIsBeingRestored(t *testing.T) {
 	orphan.OwnerReferences = nil
 	restore.Status.Phase = corev1.ClaimPending
 	restore.Spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ptr.To(snapshotv1.GroupName), Kind: "VolumeSnapshot", Name: orphan.Name}
-	judge, err := snapshots.NewJudge(scheme, s, anyClass)
+	judge, err := snapshots.NewJudge(term.Scheme, s, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}

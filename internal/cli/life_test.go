@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -43,7 +44,7 @@ func drawRegular(t *rapid.T, s *v1alpha1.SnapshotSchedule, now time.Time) *serie
 // checkAhead compares preview, which goes on with retention alone, with a simulation by the operator's decisions.
 func checkAhead(t rapid.TB, s *v1alpha1.SnapshotSchedule, found *series, now, until time.Time) {
 	t.Helper()
-	judge, err := snapshots.NewJudge(scheme, s, anyClass)
+	judge, err := snapshots.NewJudge(term.Scheme, s, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}

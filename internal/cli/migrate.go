@@ -25,18 +25,19 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/migrate"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
-func newMigrateCommand(f *Factory) *cobra.Command {
-	var scope Scope
+func newMigrateCommand(f *term.Factory) *cobra.Command {
+	var scope term.Scope
 	var zone string
 	var apply bool
 	cmd := &cobra.Command{
 		Use:       "migrate snapscheduler",
-		GroupID:   GroupAct,
+		GroupID:   term.GroupAct,
 		Short:     "Take over the schedules and snapshots of snapscheduler",
-		Args:      cobra.MatchAll(argument("the tool to migrate from, snapscheduler", 1), cobra.OnlyValidArgs),
+		Args:      cobra.MatchAll(term.Argument("the tool to migrate from, snapscheduler", 1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"snapscheduler"},
 		Long: `Take over the schedules of snapscheduler (https://github.com/backube/snapscheduler) and their snapshots. Without
 --apply, nothing is changed: the output is a shell script that does the same, with every difference as a comment.
@@ -59,7 +60,7 @@ as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snaps
 
   # Migrate all namespaces
   kubectl snapsched migrate snapscheduler -A --apply`,
-		RunE: f.connected(func(ctx context.Context, _ []string) error {
+		RunE: f.Connected(func(ctx context.Context, _ []string) error {
 			m := &migration{Factory: f, timeZone: zone, apply: apply, allNamespaces: scope.AllNamespaces}
 			return m.run(ctx, &scope)
 		}),
@@ -73,7 +74,7 @@ as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snaps
 
 // migration is one run of migrate snapscheduler.
 type migration struct {
-	*Factory
+	*term.Factory
 	timeZone string
 	apply    bool
 	// allNamespaces: names alone are ambiguous.
@@ -84,15 +85,15 @@ type migration struct {
 // printed with each schedule.
 var errNotMigrated = errors.New("not every schedule was migrated")
 
-func (m *migration) run(ctx context.Context, scope *Scope) error {
-	namespace := scope.namespace(m.Factory)
+func (m *migration) run(ctx context.Context, scope *term.Scope) error {
+	namespace := scope.Namespace(m.Factory)
 	selector, err := labels.Parse(scope.Selector)
 	if err != nil {
 		return err
 	}
 	peers := &unstructured.UnstructuredList{}
 	peers.SetGroupVersionKind(migrate.PeerKind.GroupVersion().WithKind(migrate.PeerKind.Kind + "List"))
-	if err := m.list(ctx, peers, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
+	if err := m.List(ctx, peers, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
 		return fmt.Errorf("snapscheduler is not installed: the server doesn't have the kind %s", migrate.PeerKind.GroupKind())
 	} else if err != nil {
 		return err
@@ -105,7 +106,7 @@ func (m *migration) run(ctx context.Context, scope *Scope) error {
 		t := &transfer{migration: m, peer: &peers.Items[i]}
 		if err := t.run(ctx); err != nil {
 			failed = true
-			say(m.ErrOut, fmt.Sprintf("SnapshotSchedule %s/%s of snapscheduler: %s", t.peer.GetNamespace(), t.peer.GetName(), messageOf(err)))
+			term.Say(m.ErrOut, fmt.Sprintf("SnapshotSchedule %s/%s of snapscheduler: %s", t.peer.GetNamespace(), t.peer.GetName(), term.MessageOf(err)))
 		}
 	}
 	if err := m.strays(ctx, namespace, peers.Items); err != nil {
@@ -128,7 +129,7 @@ func (m *migration) strays(ctx context.Context, namespace string, peers []unstru
 	}
 	found := &metav1.PartialObjectMetadataList{}
 	found.SetGroupVersionKind(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"))
-	if err := m.list(ctx, found, client.InNamespace(namespace), client.HasLabels{migrate.LabelPeerSchedule}); err != nil {
+	if err := m.List(ctx, found, client.InNamespace(namespace), client.HasLabels{migrate.LabelPeerSchedule}); err != nil {
 		return err
 	}
 	count := map[string]int{}
@@ -139,7 +140,7 @@ func (m *migration) strays(ctx context.Context, namespace string, peers []unstru
 		}
 	}
 	for _, schedule := range slices.Sorted(maps.Keys(count)) {
-		m.warn("%s of schedule %s, which snapscheduler does not have, stay as they are", plural(count[schedule], "snapshot"), schedule)
+		m.Warn("%s of schedule %s, which snapscheduler does not have, stay as they are", term.Plural(count[schedule], "snapshot"), schedule)
 	}
 	return nil
 }
@@ -160,7 +161,7 @@ func (t *transfer) run(ctx context.Context) (err error) {
 		return fmt.Errorf("it has no equivalent: %w", err)
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := t.list(ctx, claims, client.InNamespace(t.peer.GetNamespace())); err != nil {
+	if err := t.List(ctx, claims, client.InNamespace(t.peer.GetNamespace())); err != nil {
 		return err
 	}
 	t.claims = map[string]*corev1.PersistentVolumeClaim{}
@@ -183,7 +184,7 @@ func (t *transfer) run(ctx context.Context) (err error) {
 // snapshots reads those that snapscheduler finds for the schedule.
 func (t *transfer) snapshots(ctx context.Context) ([]snapshotv1.VolumeSnapshot, error) {
 	list := &snapshotv1.VolumeSnapshotList{}
-	err := t.list(ctx, list, client.InNamespace(t.peer.GetNamespace()),
+	err := t.List(ctx, list, client.InNamespace(t.peer.GetNamespace()),
 		client.MatchingLabels{migrate.LabelPeerSchedule: t.peer.GetName()})
 	return list.Items, err
 }
@@ -193,13 +194,13 @@ func (t *transfer) snapshots(ctx context.Context) ([]snapshotv1.VolumeSnapshot, 
 func (t *transfer) check(ctx context.Context, snapshots int) error {
 	accepted := t.to.Schedule.DeepCopy()
 	accepted.Name, accepted.GenerateName = "", "migration-"
-	err := t.client.Create(ctx, accepted, fieldOwner, client.DryRunAll)
+	err := t.Client.Create(ctx, accepted, term.FieldOwner, client.DryRunAll)
 	unchecked := apierrors.IsForbidden(err) && !t.apply // who may only read can still print
 	if err != nil && !unchecked {
 		return err
 	}
 	existing := &v1alpha1.SnapshotSchedule{}
-	err = t.client.Get(ctx, client.ObjectKeyFromObject(t.to.Schedule), existing)
+	err = t.Client.Get(ctx, client.ObjectKeyFromObject(t.to.Schedule), existing)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -209,7 +210,7 @@ func (t *transfer) check(ctx context.Context, snapshots int) error {
 	t.exists = true
 	if snapshots > 0 && !unchecked && !equality.Semantic.DeepEqual(existing.Spec, accepted.Spec) {
 		return fmt.Errorf("a SnapshotSchedule %s exists with another spec, and its retention would apply to %s that it would adopt: "+
-			"make its spec the one that is converted, or rename one of the two", existing.Name, plural(snapshots, "snapshot"))
+			"make its spec the one that is converted, or rename one of the two", existing.Name, term.Plural(snapshots, "snapshot"))
 	}
 	return nil
 }
@@ -221,7 +222,7 @@ const peerResource = "snapshotschedule.snapscheduler.backube"
 // or deletes snapshots twice, and running it again completes it.
 func (t *transfer) applyAll(ctx context.Context) error {
 	for _, note := range t.to.Notes {
-		t.warn("%s/%s: %s", t.peer.GetNamespace(), t.peer.GetName(), note)
+		t.Warn("%s/%s: %s", t.peer.GetNamespace(), t.peer.GetName(), note)
 	}
 	if err := t.disable(ctx); err != nil {
 		return fmt.Errorf("disable it: %w", err)
@@ -230,13 +231,13 @@ func (t *transfer) applyAll(ctx context.Context) error {
 		return err
 	}
 	if t.exists {
-		t.done(scheduleResource, t.peer.GetName(), "unchanged")
+		t.done(term.ScheduleResource, t.peer.GetName(), "unchanged")
 		return nil
 	}
-	if err := t.client.Create(ctx, t.to.Schedule.DeepCopy(), fieldOwner); err != nil {
+	if err := t.Client.Create(ctx, t.to.Schedule.DeepCopy(), term.FieldOwner); err != nil {
 		return fmt.Errorf("create SnapshotSchedule %s: %w", t.to.Schedule.Name, err)
 	}
-	t.done(scheduleResource, t.peer.GetName(), "created")
+	t.done(term.ScheduleResource, t.peer.GetName(), "created")
 	return nil
 }
 
@@ -245,7 +246,7 @@ func (t *transfer) done(resource, name, what string) {
 	if t.allNamespaces {
 		what += " in namespace " + t.peer.GetNamespace()
 	}
-	t.did(resource, name, what)
+	t.Did(resource, name, what)
 }
 
 func (t *transfer) disable(ctx context.Context) error {
@@ -293,14 +294,14 @@ func (t *transfer) handOverOne(ctx context.Context, v *snapshotv1.VolumeSnapshot
 		}
 		adoption = migrate.Adopt(v, t.claimOf(v))
 		if warn && adoption.Patch == nil {
-			t.warn("VolumeSnapshot %s/%s stays with snapscheduler: %s", v.Namespace, v.Name, adoption.Reason)
+			t.Warn("VolumeSnapshot %s/%s stays with snapscheduler: %s", v.Namespace, v.Name, adoption.Reason)
 		}
 		return adoption.Patch, nil
 	})
 	if done {
-		t.done(snapshotResource, v.Name, "handed over")
+		t.done(term.SnapshotResource, v.Name, "handed over")
 		if adoption.Note != "" {
-			t.warn("VolumeSnapshot %s/%s: %s", v.Namespace, v.Name, adoption.Note)
+			t.Warn("VolumeSnapshot %s/%s: %s", v.Namespace, v.Name, adoption.Note)
 		}
 	}
 	if apierrors.IsNotFound(err) {
@@ -318,7 +319,7 @@ func (t *transfer) print(found []snapshotv1.VolumeSnapshot) error {
 	namespace, name := t.peer.GetNamespace(), t.peer.GetName()
 	var steps, notes []string
 	patch := func(resource, name string, patch []byte) {
-		steps = append(steps, fmt.Sprintf("kubectl patch %s %s -n %s --type=merge -p %s", resource, name, namespace, quoted(string(patch))))
+		steps = append(steps, fmt.Sprintf("kubectl patch %s %s -n %s --type=merge -p %s", resource, name, namespace, term.Quoted(string(patch))))
 	}
 	if p := migrate.Disable(t.peer); p != nil {
 		patch(migrate.PeerResource, name, p)
@@ -337,7 +338,7 @@ func (t *transfer) print(found []snapshotv1.VolumeSnapshot) error {
 	}
 	if !t.exists {
 		var manifest strings.Builder // as its user would write it
-		if err := (&Output{Format: YAML}).PrintStructured(&manifest, t.to.Schedule); err != nil {
+		if err := (&term.Output{Format: term.YAML}).PrintStructured(&manifest, t.to.Schedule); err != nil {
 			return err
 		}
 		steps = append(steps, "kubectl create -f - <<'EOF'\n"+manifest.String()+"EOF")
@@ -352,9 +353,6 @@ func (t *transfer) print(found []snapshotv1.VolumeSnapshot) error {
 	fmt.Fprintln(t.Out, strings.Join(steps, "\n")+"\n")
 	return nil
 }
-
-// quoted quotes a word for a shell. Names of owners may contain anything.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // snapshotsResource is the full name of VolumeSnapshots for kubectl.
 const snapshotsResource = "volumesnapshots.snapshot.storage.k8s.io"

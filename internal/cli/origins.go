@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -35,7 +36,7 @@ func originsOf(s *v1alpha1.SnapshotSchedule, known []client.Object) origins {
 
 // readOrigins reads what has a say about schedules that a ClusterSnapshotSchedule owns, or owned. A user of a namespace may not
 // be allowed to: then they are judged by their own specs, which is said once.
-func (f *Factory) readOrigins(ctx context.Context, schedules []*v1alpha1.SnapshotSchedule) (origins, error) {
+func readOrigins(ctx context.Context, f *term.Factory, schedules []*v1alpha1.SnapshotSchedule) (origins, error) {
 	var children []*v1alpha1.SnapshotSchedule
 	in := map[string]bool{}
 	for _, s := range schedules {
@@ -47,22 +48,22 @@ func (f *Factory) readOrigins(ctx context.Context, schedules []*v1alpha1.Snapsho
 	var all origins
 	var err error
 	if len(in) > 1 {
-		all, err = f.originsInAll(ctx, children)
+		all, err = originsInAll(ctx, f, children)
 	} else {
-		all, err = f.originsInOne(ctx, children)
+		all, err = originsInOne(ctx, f, children)
 	}
 	if apierrors.IsForbidden(err) {
-		f.warn("%v: what a ClusterSnapshotSchedule owns is judged by its own spec", err)
+		f.Warn("%v: what a ClusterSnapshotSchedule owns is judged by its own spec", err)
 		err = nil
 	}
 	return all, err
 }
 
 // originsInOne reads the objects by name, as more users may.
-func (f *Factory) originsInOne(ctx context.Context, children []*v1alpha1.SnapshotSchedule) (all origins, denied error) {
+func originsInOne(ctx context.Context, f *term.Factory, children []*v1alpha1.SnapshotSchedule) (all origins, denied error) {
 	all = origins{}
 	for _, s := range children {
-		known, err := getOrigin(ctx, f.client, s)
+		known, err := getOrigin(ctx, f.Client, s)
 		if err != nil && !apierrors.IsForbidden(err) {
 			return nil, err
 		}
@@ -72,12 +73,12 @@ func (f *Factory) originsInOne(ctx context.Context, children []*v1alpha1.Snapsho
 }
 
 // originsInAll reads all such objects at once.
-func (f *Factory) originsInAll(ctx context.Context, children []*v1alpha1.SnapshotSchedule) (origins, error) {
+func originsInAll(ctx context.Context, f *term.Factory, children []*v1alpha1.SnapshotSchedule) (origins, error) {
 	fleets := &v1alpha1.ClusterSnapshotScheduleList{}
-	if err := f.list(ctx, fleets); err != nil {
+	if err := f.List(ctx, fleets); err != nil {
 		return origins{}, client.IgnoreNotFound(err)
 	}
-	namespaces, err := f.readNamespaces(ctx)
+	namespaces, err := readNamespaces(ctx, f)
 	if err != nil {
 		return origins{}, err
 	}

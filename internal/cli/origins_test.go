@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // Whatever a tenant writes into the spec of a child, the operator takes its snapshots by the template, and so does every command judge
@@ -78,7 +79,7 @@ func TestChildrenAreJudgedByTheTemplate(t *testing.T) {
 				objects = append(objects, child, claim, testSnapshot(child, claim, start.AddDate(0, 0, 20)),
 					&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 			}
-			b := fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(append(objects, fleet)...)
+			b := fake.NewClientBuilder().WithScheme(term.NewScheme()).WithObjects(append(objects, fleet)...)
 			if tc.denied {
 				b = b.WithInterceptorFuncs(denied())
 			}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
@@ -32,14 +33,14 @@ type previewOptions struct {
 	failOnDelete bool
 	failOnGaps   bool
 	driverLimit  int
-	output       Output
+	output       term.Output
 }
 
-func newPreviewCommand(f *Factory) *cobra.Command {
+func newPreviewCommand(f *term.Factory) *cobra.Command {
 	var o previewOptions
 	cmd := &cobra.Command{
 		Use:     "preview (NAME | -f FILE | --delete NAME)",
-		GroupID: GroupShow,
+		GroupID: term.GroupShow,
 		Short:   "Show which snapshots an edit, a new schedule or a deletion would delete, and what would stop",
 		Long: "Show what would happen to the snapshots that exist now, and of which PVCs none would be taken any\n" +
 			"more: under the present spec (NAME), under the spec of a manifest, edited or new (-f), or if the\n" +
@@ -61,8 +62,8 @@ func newPreviewCommand(f *Factory) *cobra.Command {
   # What goes with the schedule?
   kubectl snapsched preview --delete nightly`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
-		RunE: f.connected(func(ctx context.Context, args []string) error {
+		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
+		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			return o.run(ctx, f, strings.Join(args, ""))
 		}),
 	}
@@ -73,18 +74,18 @@ func newPreviewCommand(f *Factory) *cobra.Command {
 	flags.StringVar(&o.remove, "delete", "", "Name of a schedule that would be deleted.")
 	flags.StringVar(&o.within, "within", "30d", "How far to look ahead, such as 12h, 30d or 1y.")
 	flags.BoolVar(&o.failOnDelete, "fail-on-delete", false, fmt.Sprintf("End with exit code %d if the change would delete a "+
-		"snapshot that is kept longer without it. With NAME: if any snapshot would be deleted.", ExitFound))
+		"snapshot that is kept longer without it. With NAME: if any snapshot would be deleted.", term.ExitFound))
 	flags.BoolVar(&o.failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if no PVC would be selected, or no snapshots "+
-		"would be taken of one.", ExitFound))
+		"would be taken of one.", term.ExitFound))
 	flags.IntVar(&o.driverLimit, "driver-limit", 0, "Warn if a PVC gets more snapshots than this, the storage driver's limit per volume.")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("delete", f.CompleteSchedules())
-	o.output.AddFlags(cmd, true, JSON, YAML, Names, Wide)
+	o.output.AddFlags(cmd, true, term.JSON, term.YAML, term.Names, term.Wide)
 	return cmd
 }
 
-func (o *previewOptions) run(ctx context.Context, f *Factory, name string) error {
-	if given(name, strings.Join(o.files.Filenames, ""), o.remove) != 1 {
+func (o *previewOptions) run(ctx context.Context, f *term.Factory, name string) error {
+	if term.Given(name, strings.Join(o.files.Filenames, ""), o.remove) != 1 {
 		return errors.New("give exactly one of NAME, --filename and --delete")
 	}
 	ahead, err := schedule.ParseDuration(o.within)
@@ -111,17 +112,17 @@ func (o *previewOptions) run(ctx context.Context, f *Factory, name string) error
 		return err
 	}
 	if found {
-		return ErrFound
+		return term.ErrFound
 	}
 	return nil
 }
 
 // variants returns the schedules before and after the change.
-func (o *previewOptions) variants(ctx context.Context, f *Factory, name string, now time.Time) ([]variants, error) {
+func (o *previewOptions) variants(ctx context.Context, f *term.Factory, name string, now time.Time) ([]variants, error) {
 	if len(o.files.Filenames) > 0 {
-		return f.manifestVariants(ctx, &o.files, now)
+		return manifestVariants(ctx, f, &o.files, now)
 	}
-	s, err := f.readSchedule(ctx, cmp.Or(o.remove, name))
+	s, err := readSchedule(ctx, f, cmp.Or(o.remove, name))
 	if o.remove != "" {
 		return []variants{{present: s}}, err
 	}
@@ -129,16 +130,16 @@ func (o *previewOptions) variants(ctx context.Context, f *Factory, name string, 
 }
 
 // preview reads the series of a schedule and compares their lives.
-func (o *previewOptions) preview(ctx context.Context, f *Factory, v variants, now, until time.Time) (*preview, error) {
+func (o *previewOptions) preview(ctx context.Context, f *term.Factory, v variants, now, until time.Time) (*preview, error) {
 	named := cmp.Or(v.present, v.future)
 	of := []client.ListOption{managed, ofSchedule(named.Name)}
 	if v.change() == deleted { // the garbage collector asks for no labels
 		of = nil
 	}
-	inv, err := f.readInventory(ctx, named.Namespace, labels.Everything(), of...)
+	inv, err := readInventory(ctx, f, named.Namespace, labels.Everything(), of...)
 	var origin []client.Object
 	if err == nil {
-		origin, err = readOrigin(ctx, f.client, named)
+		origin, err = readOrigin(ctx, f.Client, named)
 	}
 	if err != nil {
 		return nil, err
@@ -194,12 +195,12 @@ func (p *preview) warn(v variants, driverLimit int) {
 	}
 	for _, w := range p.Waiting {
 		if w.Reason == v1alpha1.ReasonDeletionStuck {
-			say("%s would be deleted, and would wait until the storage finishes other deletes", plural(w.Snapshots, "snapshot"))
+			say("%s would be deleted, and would wait until the storage finishes other deletes", term.Plural(w.Snapshots, "snapshot"))
 			continue
 		}
 		if w.Until == nil {
 			say("%s would be deleted at once, and would be kept, because the spec is not that of the template of "+
-				"ClusterSnapshotSchedule %s", plural(w.Snapshots, "snapshot"), future.Name)
+				"ClusterSnapshotSchedule %s", term.Plural(w.Snapshots, "snapshot"), future.Name)
 			continue
 		}
 		why := "the spec changes (spec.retention.editDelay)"
@@ -210,13 +211,13 @@ func (p *preview) warn(v variants, driverLimit int) {
 			why += ": " + w.confirmation
 		}
 		say("%s would be deleted at once, and would wait until %s, because %s",
-			plural(w.Snapshots, "snapshot"), timestamp(w.Until.Time), why)
+			term.Plural(w.Snapshots, "snapshot"), term.Timestamp(w.Until.Time), why)
 	}
 	p.warnOfStops(v, say)
 	p.warnOfPlaces(driverLimit, say)
 	if left := p.leftBehind(v); left > 0 {
 		say("%s of before the switch belong to no key of the new spec: of each PVC that exists, the newest ready ones "+
-			"(retention.minReady) stay until somebody deletes them", plural(left, "snapshot"))
+			"(retention.minReady) stay until somebody deletes them", term.Plural(left, "snapshot"))
 	}
 	if future.Spec.Suspend {
 		say("the schedule is suspended: no snapshots are taken, and retention continues")
@@ -233,10 +234,10 @@ func (p *preview) warnOfPlaces(driverLimit int, say func(format string, args ...
 	}
 	if driverLimit > 0 && (p.Steady.Unlimited || p.Steady.Snapshots+1 > driverLimit) {
 		say("the steady state exceeds the driver's limit of %s per volume: %s, and one more while a new one is taken",
-			plural(driverLimit, "snapshot"), p.Steady.words())
+			term.Plural(driverLimit, "snapshot"), p.Steady.words())
 	}
 	for _, misfit := range slices.Sorted(maps.Keys(p.misfits)) {
-		say("%s: %s", plural(p.misfits[misfit], "PVC"), misfit)
+		say("%s: %s", term.Plural(p.misfits[misfit], "PVC"), misfit)
 	}
 }
 
@@ -248,18 +249,15 @@ func (s *steadyState) words() string {
 	case s.Estimated:
 		about = "about "
 	}
-	return fmt.Sprintf("at most %s%s per PVC", about, plural(s.Snapshots, "snapshot"))
+	return fmt.Sprintf("at most %s%s per PVC", about, term.Plural(s.Snapshots, "snapshot"))
 }
 
-// listed is how many deletes, and how many PVCs of a wait, are listed.
-const listed = 10
-
-func printPreviews(w io.Writer, output *Output, all []*preview, now time.Time, within string) error {
+func printPreviews(w io.Writer, output *term.Output, all []*preview, now time.Time, within string) error {
 	if output.Structured() {
 		return output.PrintStructured(w, map[string]any{"items": all})
 	}
 	for i, p := range all {
-		if output.Format == Names {
+		if output.Format == term.Names {
 			for _, d := range p.Deletes {
 				fmt.Fprintln(w, d.resource+"/"+d.Name)
 			}
@@ -275,18 +273,18 @@ func printPreviews(w io.Writer, output *Output, all []*preview, now time.Time, w
 	return nil
 }
 
-func (p *preview) print(w io.Writer, output *Output, now time.Time, within string) error {
-	style := StyleOf(w)
+func (p *preview) print(w io.Writer, output *term.Output, now time.Time, within string) error {
+	style := term.StyleOf(w)
 	name := style.Bold(p.Namespace + "/" + p.Name)
 	switch p.Change {
 	case unchanged:
-		say(w, name+" as it is: "+p.Present)
+		term.Say(w, name+" as it is: "+p.Present)
 	case created:
-		say(w, name+" would be created: "+p.Future)
+		term.Say(w, name+" would be created: "+p.Future)
 	case deleted:
-		say(w, name+" would be deleted: "+p.Present)
+		term.Say(w, name+" would be deleted: "+p.Present)
 	default:
-		say(w, name+" would change: "+p.Present)
+		term.Say(w, name+" would change: "+p.Present)
 		printFields(w, style, p.Fields)
 	}
 	if len(p.Claims) > 0 {
@@ -305,25 +303,25 @@ func (p *preview) print(w io.Writer, output *Output, now time.Time, within strin
 		}
 	}
 	fmt.Fprintln(w)
-	say(w, p.conclusion(style, within))
+	term.Say(w, p.conclusion(style, within))
 	if p.Steady != nil {
-		say(w, "Steady state: "+p.Steady.words()+p.Steady.fillWords()+".")
+		term.Say(w, "Steady state: "+p.Steady.words()+p.Steady.fillWords()+".")
 	}
 	for _, warning := range p.Warnings {
-		say(w, style.Warn("Warning")+": "+warning+".")
+		term.Say(w, style.Warn("Warning")+": "+warning+".")
 	}
 	return nil
 }
 
 // listed returns the deletes to list: the first ones that the change causes or, if
 // there is no change, the first ones.
-func (p *preview) listed(output *Output) []deletion {
-	if output.Format == Wide {
+func (p *preview) listed(output *term.Output) []deletion {
+	if output.Format == term.Wide {
 		return p.Deletes
 	}
 	var shown []deletion
 	for _, d := range p.Deletes {
-		if len(shown) < listed && (d.Sooner || p.Change == unchanged) {
+		if len(shown) < term.Listed && (d.Sooner || p.Change == unchanged) {
 			shown = append(shown, d)
 		}
 	}
@@ -331,8 +329,8 @@ func (p *preview) listed(output *Output) []deletion {
 }
 
 // claimTable compares the PVCs. The columns say which policy they are about.
-func (p *preview) claimTable(within string) *Table {
-	table := NewTable("PVC", "SELECTED", "SNAPSHOTS", "DELETED NOW", "WITHIN "+within, "AT PRESENT", "+MAP KEY")
+func (p *preview) claimTable(within string) *term.Table {
+	table := term.NewTable("PVC", "SELECTED", "SNAPSHOTS", "DELETED NOW", "WITHIN "+within, "AT PRESENT", "+MAP KEY")
 	for _, c := range p.Claims {
 		selected := selectionWords(c.Before == stateSelected, c.After == stateSelected)
 		table.Row(c.Name, selected, c.Snapshots, c.Now, c.Within, c.Otherwise, c.MapKey)
@@ -352,26 +350,26 @@ func selectionWords(before, after bool) string {
 	return "no"
 }
 
-func (p *preview) deleteTable(shown []deletion, now time.Time) *Table {
-	table := NewTable("SNAPSHOT", "+PVC", "DELETED", "REASON", "AT PRESENT")
+func (p *preview) deleteTable(shown []deletion, now time.Time) *term.Table {
+	table := term.NewTable("SNAPSHOT", "+PVC", "DELETED", "REASON", "AT PRESENT")
 	for _, d := range shown {
 		present := "kept"
 		if d.PresentTime != nil {
-			present = until(now, d.PresentTime.Time)
+			present = term.Until(now, d.PresentTime.Time)
 		}
-		table.Row(d.Name, d.Claim, until(now, d.Time.Time), d.Reason, present)
+		table.Row(d.Name, d.Claim, term.Until(now, d.Time.Time), d.Reason, present)
 	}
 	return table
 }
 
-func (p *preview) conclusion(style Style, within string) string {
+func (p *preview) conclusion(style term.Style, within string) string {
 	immediately := p.count(func(d *deletion) bool { return d.Now })
 	total := 0
 	for _, c := range p.Claims {
 		total += c.Snapshots
 	}
 	text := fmt.Sprintf("Of %s, %d would be deleted now and %d within %s",
-		plural(total, "existing snapshot"), immediately, len(p.Deletes), within)
+		term.Plural(total, "existing snapshot"), immediately, len(p.Deletes), within)
 	switch sooner := p.sooner(); {
 	case p.Change == unchanged:
 		return text + "."

@@ -16,10 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
-
-var clusterScheduleKind = v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule")
 
 // clusterEdit is a ClusterSnapshotSchedule before and after a manifest is applied to it.
 type clusterEdit struct {
@@ -31,12 +30,12 @@ type clusterEdit struct {
 
 // childVariants returns the SnapshotSchedules of the namespaces before and after the manifest
 // of their ClusterSnapshotSchedule is applied: those that there are, and those that are made.
-func (f *Factory) childVariants(ctx context.Context, manifest *unstructured.Unstructured, now time.Time) ([]variants, error) {
-	edit, err := f.clusterEditBy(ctx, manifest)
+func childVariants(ctx context.Context, f *term.Factory, manifest *unstructured.Unstructured, now time.Time) ([]variants, error) {
+	edit, err := clusterEditBy(ctx, f, manifest)
 	if err != nil {
 		return nil, err
 	}
-	namespaces, err := f.readNamespaces(ctx)
+	namespaces, err := readNamespaces(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +44,7 @@ func (f *Factory) childVariants(ctx context.Context, manifest *unstructured.Unst
 		if namespaces[i].DeletionTimestamp != nil {
 			continue
 		}
-		v, err := f.childVariantsIn(ctx, edit, &namespaces[i], now)
+		v, err := childVariantsIn(ctx, f, edit, &namespaces[i], now)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +67,7 @@ func (e *clusterEdit) unchanged() bool {
 }
 
 // clusterEditBy reads a manifest, and the ClusterSnapshotSchedule as it is.
-func (f *Factory) clusterEditBy(ctx context.Context, manifest *unstructured.Unstructured) (*clusterEdit, error) {
+func clusterEditBy(ctx context.Context, f *term.Factory, manifest *unstructured.Unstructured) (*clusterEdit, error) {
 	edit := &clusterEdit{after: &v1alpha1.ClusterSnapshotSchedule{}}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(manifest.Object, edit.after, true)
 	if err != nil {
@@ -78,8 +77,8 @@ func (f *Factory) clusterEditBy(ctx context.Context, manifest *unstructured.Unst
 		return nil, err
 	}
 	stored := &unstructured.Unstructured{}
-	stored.SetGroupVersionKind(clusterScheduleKind)
-	err = f.client.Get(ctx, client.ObjectKey{Name: manifest.GetName()}, stored)
+	stored.SetGroupVersionKind(term.ClusterScheduleKind)
+	err = f.Client.Get(ctx, client.ObjectKey{Name: manifest.GetName()}, stored)
 	if apierrors.IsNotFound(err) {
 		edit.after.UID, edit.after.Generation = "new", 1
 		return edit, nil
@@ -124,8 +123,8 @@ func templateOf(o *unstructured.Unstructured) (document, error) {
 }
 
 // childVariantsIn returns the SnapshotSchedule of one namespace; no future if it has none and gets none.
-func (f *Factory) childVariantsIn(
-	ctx context.Context, edit *clusterEdit, namespace *metav1.PartialObjectMetadata, now time.Time,
+func childVariantsIn(
+	ctx context.Context, f *term.Factory, edit *clusterEdit, namespace *metav1.PartialObjectMetadata, now time.Time,
 ) (v variants, err error) {
 	selected := snapshots.SelectsNamespace(edit.after, namespace)
 	manifest := document{edit.template.DeepCopy(), maps.Clone(edit.template.spec)}
@@ -134,8 +133,8 @@ func (f *Factory) childVariantsIn(
 	manifest.spec["suspend"] = manifest.Spec.Suspend
 	v.after = []client.Object{edit.after, namespace}
 	stored := &unstructured.Unstructured{}
-	stored.SetGroupVersionKind(scheduleKind)
-	err = f.client.Get(ctx, client.ObjectKeyFromObject(manifest), stored)
+	stored.SetGroupVersionKind(term.ScheduleKind)
+	err = f.Client.Get(ctx, client.ObjectKeyFromObject(manifest), stored)
 	switch {
 	case apierrors.IsNotFound(err) && selected:
 		v.future = createdFrom(manifest, now)

@@ -10,13 +10,13 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"golang.org/x/sync/errgroup"
-
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -162,10 +162,10 @@ func (v variants) policies() (present, future string) {
 func (v variants) judges(inv *inventory) (present, future *snapshots.Judge, err error) {
 	if v.present != nil {
 		// Under an invalid spec nothing is deleted, as without a schedule.
-		present, _ = snapshots.NewJudge(scheme, v.present, inv.classes, v.before...)
+		present, _ = snapshots.NewJudge(term.Scheme, v.present, inv.classes, v.before...)
 	}
 	if v.future != nil {
-		future, err = snapshots.NewJudge(scheme, v.future, inv.classes, v.after...)
+		future, err = snapshots.NewJudge(term.Scheme, v.future, inv.classes, v.after...)
 	}
 	return present, future, err
 }
@@ -178,7 +178,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	}
 	named := cmp.Or(v.present, v.future)
 	p := &preview{
-		Namespace: named.Namespace, Name: named.Name, Change: v.change(), Until: *timeOf(until), Claims: []claimChange{}, Deletes: []deletion{},
+		Namespace: named.Namespace, Name: named.Name, Change: v.change(), Until: *term.TimeOf(until), Claims: []claimChange{}, Deletes: []deletion{},
 		misfits: map[string]int{}, Fields: v.fields,
 	}
 	p.Present, p.Future = v.policies()
@@ -203,7 +203,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	}
 	spared := p.add(all, results)
 	for _, reason := range slices.Sorted(maps.Keys(spared)) {
-		p.Waiting = append(p.Waiting, waiting{spared[reason], reason, timeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
+		p.Waiting = append(p.Waiting, waiting{spared[reason], reason, term.TimeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
 	}
 	slices.SortStableFunc(p.Deletes, func(a, b deletion) int {
 		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Name, b.Name))
@@ -273,12 +273,12 @@ func previewSeries(v variants, present, future *snapshots.Judge, of *series, now
 		r.takes = after.takes
 	}
 	for name, end := range after.ends {
-		d := deletion{Name: name, Claim: r.claim.Name, Time: *timeOf(end.at), Now: !end.at.After(now), Reason: end.reason, Sooner: true}
-		if d.resource = snapshotResource; of.isGroup() {
-			d.resource = groupResource
+		d := deletion{Name: name, Claim: r.claim.Name, Time: *term.TimeOf(end.at), Now: !end.at.After(now), Reason: end.reason, Sooner: true}
+		if d.resource = term.SnapshotResource; of.isGroup() {
+			d.resource = term.GroupResource
 		}
 		if otherwise, ok := before.ends[name]; ok {
-			d.PresentTime, d.Sooner = timeOf(otherwise.at), end.at.Before(otherwise.at)
+			d.PresentTime, d.Sooner = term.TimeOf(otherwise.at), end.at.Before(otherwise.at)
 		}
 		if d.Now {
 			r.claim.Now++

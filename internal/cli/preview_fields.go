@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // fieldChange is a field of the spec that a manifest changes. A value is JSON; empty if the field is not set.
@@ -66,13 +68,13 @@ func valueText(value any) string {
 }
 
 // printFields prints changed fields as a diff.
-func printFields(w io.Writer, style Style, changes []fieldChange) {
+func printFields(w io.Writer, style term.Style, changes []fieldChange) {
 	for _, c := range changes {
 		if c.Before != "" {
-			say(w, style.Bad("  - "+c.Field+": "+c.Before))
+			term.Say(w, style.Bad("  - "+c.Field+": "+c.Before))
 		}
 		if c.After != "" {
-			say(w, style.Good("  + "+c.Field+": "+c.After))
+			term.Say(w, style.Good("  + "+c.Field+": "+c.After))
 		}
 	}
 }

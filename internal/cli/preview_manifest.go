@@ -18,10 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
-
-// scheduleKind is the kind of schedules.
-var scheduleKind = v1alpha1.GroupVersion.WithKind("SnapshotSchedule")
 
 // document is a schedule as it is written in a manifest or stored by the API server.
 type document struct {
@@ -31,14 +29,14 @@ type document struct {
 }
 
 // manifestVariants returns the schedules before and after the manifests of files are applied.
-func (f *Factory) manifestVariants(ctx context.Context, files *resource.FilenameOptions, now time.Time) ([]variants, error) {
-	manifests, clusterSchedules, err := f.readManifests(ctx, files)
+func manifestVariants(ctx context.Context, f *term.Factory, files *resource.FilenameOptions, now time.Time) ([]variants, error) {
+	manifests, clusterSchedules, err := readManifests(ctx, f, files)
 	if err != nil {
 		return nil, err
 	}
 	var all []variants
 	for _, manifest := range clusterSchedules {
-		children, err := f.childVariants(ctx, manifest, now)
+		children, err := childVariants(ctx, f, manifest, now)
 		if err != nil {
 			return nil, fmt.Errorf("ClusterSnapshotSchedule %s: %w", manifest.GetName(), err)
 		}
@@ -46,8 +44,8 @@ func (f *Factory) manifestVariants(ctx context.Context, files *resource.Filename
 	}
 	for _, manifest := range manifests {
 		stored := &unstructured.Unstructured{}
-		stored.SetGroupVersionKind(scheduleKind)
-		err := f.client.Get(ctx, client.ObjectKeyFromObject(manifest), stored)
+		stored.SetGroupVersionKind(term.ScheduleKind)
+		err := f.Client.Get(ctx, client.ObjectKeyFromObject(manifest), stored)
 		if apierrors.IsNotFound(err) {
 			all = append(all, variants{future: createdFrom(manifest, now)})
 			continue
@@ -65,17 +63,17 @@ func (f *Factory) manifestVariants(ctx context.Context, files *resource.Filename
 }
 
 // readManifests reads the schedules and ClusterSnapshotSchedules of files.
-func (f *Factory) readManifests(
-	ctx context.Context, files *resource.FilenameOptions,
+func readManifests(
+	ctx context.Context, f *term.Factory, files *resource.FilenameOptions,
 ) (all []document, clusterSchedules []*unstructured.Unstructured, err error) {
 	others := *files
 	others.Filenames = slices.DeleteFunc(slices.Clone(files.Filenames), func(name string) bool { return name == "-" })
-	b := resource.NewBuilder(f.Config).Unstructured().Local().ContinueOnError().NamespaceParam(f.namespace).DefaultNamespace()
+	b := resource.NewBuilder(f.Config).Unstructured().Local().ContinueOnError().NamespaceParam(f.Namespace).DefaultNamespace()
 	if len(others.Filenames) > 0 {
 		b = b.FilenameParam(false, &others)
 	}
 	if len(others.Filenames) < len(files.Filenames) { // the builder's own read of it knows no context
-		b = b.Stream(untilDone(ctx, f.In), "STDIN")
+		b = b.Stream(term.UntilDone(ctx, f.In), "STDIN")
 	}
 	infos, err := b.Flatten().Do().Infos()
 	if ctx.Err() != nil {
@@ -87,15 +85,15 @@ func (f *Factory) readManifests(
 	for _, info := range infos {
 		o := info.Object.(*unstructured.Unstructured)
 		switch o.GroupVersionKind().GroupKind() {
-		case clusterScheduleKind.GroupKind():
+		case term.ClusterScheduleKind.GroupKind():
 			clusterSchedules = append(clusterSchedules, o)
-		case scheduleKind.GroupKind():
+		case term.ScheduleKind.GroupKind():
 			manifest, err := documentOf(o, true)
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: SnapshotSchedule %s: %w", info.Source, o.GetName(), err)
 			}
 			if manifest.Namespace == "" {
-				manifest.Namespace = f.namespace
+				manifest.Namespace = f.Namespace
 			}
 			all = append(all, manifest)
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -86,11 +87,11 @@ func (p *preview) warnOfStops(v variants, say func(format string, args ...any)) 
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(count)) {
-		say("no snapshots would be taken of %s: %s", plural(count[why], "PVC"), why)
+		say("no snapshots would be taken of %s: %s", term.Plural(count[why], "PVC"), why)
 	}
 	if p.TakenNow > 0 && p.Change == edited {
 		say("%s would be taken at once, for slots that have passed (the latest at %s)",
-			plural(p.TakenNow, "snapshot"), timestamp(p.latestSlot))
+			term.Plural(p.TakenNow, "snapshot"), term.Timestamp(p.latestSlot))
 	}
 }
 

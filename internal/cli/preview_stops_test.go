@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -128,7 +129,7 @@ func TestPreviewOfAManifest(t *testing.T) {
 			if wantGeneration := stored.Generation + int64(min(len(v.fields), 1)); v.future.Generation != wantGeneration {
 				t.Errorf("generation %d, want %d", v.future.Generation, wantGeneration)
 			}
-			golden(t, func(b *bytes.Buffer) error { printFields(b, Style{}, v.fields); return nil }, test.want)
+			golden(t, func(b *bytes.Buffer) error { printFields(b, term.Style{}, v.fields); return nil }, test.want)
 		})
 	}
 }

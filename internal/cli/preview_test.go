@@ -13,13 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // previewed returns the preview of a change of the scenario's schedule with tiers.
 func previewed(t *testing.T, s *scenario, v variants) *preview {
 	t.Helper()
-	p, err := previewOf(v, s.inv, s.now, s.now.Add(30*day))
+	p, err := previewOf(v, s.inv, s.now, s.now.Add(30*term.Day))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +245,7 @@ Of 45 existing snapshots, 0 would be deleted now and 0 within 30d; none sooner t
 			if p.found() != test.found {
 				t.Errorf("--fail-on-delete finds %v, want %v", p.found(), test.found)
 			}
-			golden(t, func(b *bytes.Buffer) error { return p.print(b, &Output{}, s.now, "30d") }, test.want)
+			golden(t, func(b *bytes.Buffer) error { return p.print(b, &term.Output{}, s.now, "30d") }, test.want)
 		})
 	}
 }
@@ -291,12 +292,12 @@ func TestSteadyState(t *testing.T) {
 func TestPrintWhy(t *testing.T) {
 	s := newScenario()
 	s.tiers.Spec.Retention.MinVerified = 1
-	judge, err := snapshots.NewJudge(scheme, s.tiers, anyClass)
+	judge, err := snapshots.NewJudge(term.Scheme, s.tiers, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := s.inv.seriesOf(s.tiers, judge)
-	all[0].snapshots[4].GetAnnotations()[v1alpha1.AnnotationVerifiedAt] = timestamp(s.now)
+	all[0].snapshots[4].GetAnnotations()[v1alpha1.AnnotationVerifiedAt] = term.Timestamp(s.now)
 	all[0].snapshots[39].SetAnnotations(map[string]string{
 		v1alpha1.AnnotationScheduledAt: all[0].snapshots[39].GetAnnotations()[v1alpha1.AnnotationScheduledAt], v1alpha1.AnnotationHold: "2026-02-01T12:00:00Z",
 	})
@@ -367,7 +368,7 @@ The passing of time alone does not delete it.
 			o := all[test.series].snapshots[test.snapshot]
 			r := &whyResult{Namespace: "shop", Name: o.GetName(), Schedule: "tiers"}
 			r.judge(judge, all[test.series], s.now, s.now.Add(maxAhead), true)
-			golden(t, func(b *bytes.Buffer) error { return printWhy(b, &Output{}, r, s.now) }, test.want)
+			golden(t, func(b *bytes.Buffer) error { return printWhy(b, &term.Output{}, r, s.now) }, test.want)
 		})
 	}
 }

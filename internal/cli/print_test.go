@@ -11,6 +11,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 func TestPrintStatus(t *testing.T) {
@@ -20,10 +21,10 @@ func TestPrintStatus(t *testing.T) {
 		all = append(all, statusOf(schedule, s.inv, s.now))
 	}
 	for name, test := range map[string]struct {
-		output Output
+		output term.Output
 		want   string
 	}{
-		"a section for each schedule": {Output{}, `
+		"a section for each schedule": {term.Output{}, `
 shop/broken: at "0 0 30 2 *" UTC of PVCs with app=cache
   Invalid spec: spec.schedule: schedule "0 0 30 2 *": there is no such day, so it never fires; write for example "30 2 * * *" (minute, hour, day of month, month, day of week) or @daily. Nothing is created and nothing is deleted.
   No status yet: the operator has not seen this schedule. Is it running?
@@ -43,14 +44,14 @@ db-1          30h            5h40m    3           SnapshotError: VolumeSnapshot 
 db-2          <none>         <none>   0           skipped: not Bound
 db-9 (gone)   2d             <none>   1           <none>
 `},
-		"rows only": {Output{NoHeaders: true}, `
+		"rows only": {term.Output{NoHeaders: true}, `
 shop   paused   web-0   <none>   <none>   0     <none>
 shop   tiers   db-0          20m      5h40m    41    <none>
 shop   tiers   db-1          30h      5h40m    3     SnapshotError: VolumeSnapshot db-1-20260130120000: limit of 3 reached; CreateFailed: denied by quota
 shop   tiers   db-2          <none>   <none>   0     skipped: not Bound
 shop   tiers   db-9 (gone)   2d       <none>   1     <none>
 `},
-		"names": {Output{Format: Names}, `
+		"names": {term.Output{Format: term.Names}, `
 snapshotschedule.snapshots.mapcontroller.dev/broken
 snapshotschedule.snapshots.mapcontroller.dev/paused
 snapshotschedule.snapshots.mapcontroller.dev/tiers
@@ -65,11 +66,11 @@ snapshotschedule.snapshots.mapcontroller.dev/tiers
 func TestPrintCoverage(t *testing.T) {
 	s := newScenario()
 	for name, test := range map[string]struct {
-		output     Output
+		output     term.Output
 		namespaces bool
 		want       string
 	}{
-		"a table with its gaps": {Output{}, false, `
+		"a table with its gaps": {term.Output{}, false, `
 PVC       PROTECTION    SCHEDULES   RECOVERY POINT   REASON
 db-0      Protected     tiers       20m              <none>
 db-1      Stale         tiers       30h              no ready snapshot for a whole slot of tiers
@@ -81,7 +82,7 @@ scratch   Unprotected   <none>      <none>           no schedule selects it
 1 snapshot of schedule shop/old, which does not exist: nothing deletes them.
 4 of 6 PVCs not protected: 1 protected, 1 stale, 3 unprotected, 1 skipped.
 `},
-		"all namespaces": {Output{NoHeaders: true}, true, `
+		"all namespaces": {term.Output{NoHeaders: true}, true, `
 shop   db-0      Protected     tiers    20m      <none>
 shop   db-1      Stale         tiers    30h      no ready snapshot for a whole slot of tiers
 shop   db-2      Skipped       tiers    <none>   not Bound
@@ -89,7 +90,7 @@ shop   web-0     Unprotected   paused   <none>   paused: it is suspended
 shop   cache-0   Unprotected   broken   <none>   broken: its spec is invalid
 shop   scratch   Unprotected   <none>   <none>   no schedule selects it
 `},
-		"names of the gaps": {Output{Format: Names}, false, `
+		"names of the gaps": {term.Output{Format: term.Names}, false, `
 persistentvolumeclaim/db-1
 persistentvolumeclaim/web-0
 persistentvolumeclaim/cache-0
@@ -107,10 +108,10 @@ func TestDrawTimeline(t *testing.T) {
 	s := newScenario()
 	for name, test := range map[string]struct {
 		width int
-		style Style
+		style term.Style
 		want  string
 	}{
-		"80 columns": {80, Style{}, `
+		"80 columns": {80, term.Style{}, `
 shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
 
 PVC           2w      1w    4d     2d     1d   12h  6h     now        NEXT COUNT
@@ -121,7 +122,7 @@ db-9 (gone)  ·······················l··········
 
 - to be deleted  l last  d daily  ○ not ready  H held  x failed
 `},
-		"120 columns": {120, Style{}, `
+		"120 columns": {120, term.Style{}, `
 shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
 
 PVC                           2w                                 1w             4d        2d   1d  now        NEXT COUNT
@@ -132,7 +133,7 @@ db-9 (gone)  ·································�
 
 - to be deleted  l last  d daily  ○ not ready  H held  x failed
 `},
-		"40 columns": {40, Style{}, `
+		"40 columns": {40, term.Style{}, `
 shop/tiers: every 6h of PVCs with
   app=db, last: 2, daily: 7, weekly: 3
 
@@ -171,12 +172,12 @@ func TestPrintDrills(t *testing.T) {
 		t.Fatalf("no snapshot of %s", claim)
 		return nil
 	}
-	ago := func(d time.Duration) string { return timestamp(s.now.Add(-d)) }
-	of("db-0", 37).Annotations[v1alpha1.AnnotationVerifiedAt] = ago(5 * day)
+	ago := func(d time.Duration) string { return term.Timestamp(s.now.Add(-d)) }
+	of("db-0", 37).Annotations[v1alpha1.AnnotationVerifiedAt] = ago(5 * term.Day)
 	of("db-0", 1).Annotations[v1alpha1.AnnotationVerifyFailed] = ago(time.Hour) + " checksum \x1b[2Jdiffers"
 	of("db-1", 5).Annotations[v1alpha1.AnnotationVerifyFailed] = ago(time.Hour) + " empty"
 	golden(t, func(b *bytes.Buffer) error {
-		return printStatus(b, &Output{}, []scheduleStatus{statusOf(s.tiers, s.inv, s.now)}, s.now)
+		return printStatus(b, &term.Output{}, []scheduleStatus{statusOf(s.tiers, s.inv, s.now)}, s.now)
 	}, `
 shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3, at least 1 verified
   Not protected: 1 of 3 PVCs; e.g. db-1: no ready snapshot for a whole slot of tiers
@@ -188,7 +189,7 @@ db-2          <none>         <none>     <none>   0           skipped: not Bound
 db-9 (gone)   2d             <none>     <none>   1           <none>
 `)
 	golden(t, func(b *bytes.Buffer) error {
-		return printCoverage(b, &Output{NoHeaders: true}, coverageOf(s.schedules(), s.inv, s.now), false, false, s.now)
+		return printCoverage(b, &term.Output{NoHeaders: true}, coverageOf(s.schedules(), s.inv, s.now), false, false, s.now)
 	}, `
 db-0      Protected     tiers    20m      5d, then failed   <none>
 db-1      Stale         tiers    30h      failed            no ready snapshot for a whole slot of tiers
@@ -201,7 +202,7 @@ scratch   Unprotected   <none>   <none>   <none>            no schedule selects 
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, func(b *bytes.Buffer) error { line.draw(b, Style{}, 80, s.now); return nil }, `
+	golden(t, func(b *bytes.Buffer) error { line.draw(b, term.Style{}, 80, s.now); return nil }, `
 shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3, at least
   1 verified
 

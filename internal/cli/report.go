@@ -19,11 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/version"
 )
 
 // reportAhead is how far ahead a report looks for what retention deletes.
-const reportAhead = 30 * day
+const reportAhead = 30 * term.Day
 
 // fullReport is what there is to know about the snapshots of some clusters.
 type fullReport struct {
@@ -66,13 +67,13 @@ type scheduleReport struct {
 	Incomplete bool       `json:"incomplete,omitempty"`
 }
 
-func newReportCommand(f *Factory) *cobra.Command {
-	var scope Scope
-	var output Output
+func newReportCommand(f *term.Factory) *cobra.Command {
+	var scope term.Scope
+	var output term.Output
 	var contexts string
 	cmd := &cobra.Command{
 		Use:     "report",
-		GroupID: GroupShow,
+		GroupID: term.GroupShow,
 		Short:   "Write one page about all schedules, PVCs and snapshots, to look at or to file",
 		Long: "Write one HTML page: which schedules protect what, every PVC's snapshots over time, what is not\n" +
 			"protected and why, and what retention will delete in the next 30 days. The page needs no server\n" +
@@ -87,14 +88,14 @@ func newReportCommand(f *Factory) *cobra.Command {
   kubectl snapsched report -A -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output.Format != JSON && isTerminal(f.Out) {
+			if output.Format != term.JSON && term.IsTerminal(f.Out) {
 				return errors.New("the page is for a browser: write it to a file, as in 'kubectl snapsched report -A > report.html'")
 			}
-			all, err := f.readReport(cmd.Context(), contexts, &scope)
+			all, err := readReport(cmd.Context(), f, contexts, &scope)
 			if err != nil {
 				return err
 			}
-			if output.Format == JSON {
+			if output.Format == term.JSON {
 				err = output.PrintStructured(f.Out, all)
 			} else {
 				err = all.writePage(f.Out)
@@ -107,23 +108,23 @@ func newReportCommand(f *Factory) *cobra.Command {
 	}
 	// There is no selector: what other schedules protect would look unprotected.
 	cmd.Flags().BoolVarP(&scope.AllNamespaces, "all-namespaces", "A", false, "Report on all namespaces.")
-	output.AddFlags(cmd, false, HTML, JSON)
+	output.AddFlags(cmd, false, term.HTML, term.JSON)
 	cmd.Flags().StringVar(&contexts, "contexts", "", "Report on the clusters of all contexts of the kubeconfig whose name matches this "+
 		"pattern, in which * stands for any text and ? for one character.")
 	return cmd
 }
 
 // readReport reads the present cluster or, with a pattern, those of the contexts that match.
-func (f *Factory) readReport(ctx context.Context, contexts string, scope *Scope) (*fullReport, error) {
+func readReport(ctx context.Context, f *term.Factory, contexts string, scope *term.Scope) (*fullReport, error) {
 	now := f.Clock.Now()
-	all := &fullReport{Time: *timeOf(now), Until: *timeOf(now.Add(reportAhead)), Version: version.Get().String(), Clusters: []clusterReport{}}
+	all := &fullReport{Time: *term.TimeOf(now), Until: *term.TimeOf(now.Add(reportAhead)), Version: version.Get().String(), Clusters: []clusterReport{}}
 	if contexts == "" {
-		one, err := f.readClusterReport(ctx, scope, now)
+		one, err := readClusterReport(ctx, f, scope, now)
 		all.Clusters = append(all.Clusters, one)
 		return all, err
 	}
-	found, err := ofContexts(ctx, f, contexts, func(ctx context.Context, one *Factory) (clusterReport, error) {
-		return one.readClusterReport(ctx, scope, now)
+	found, err := ofContexts(ctx, f, contexts, func(ctx context.Context, one *term.Factory) (clusterReport, error) {
+		return readClusterReport(ctx, one, scope, now)
 	})
 	for _, of := range found {
 		if of.err != nil {
@@ -135,28 +136,28 @@ func (f *Factory) readReport(ctx context.Context, contexts string, scope *Scope)
 	return all, err
 }
 
-func (f *Factory) readClusterReport(ctx context.Context, scope *Scope, now time.Time) (r clusterReport, err error) {
+func readClusterReport(ctx context.Context, f *term.Factory, scope *term.Scope, now time.Time) (r clusterReport, err error) {
 	if err := f.Connect(); err != nil {
 		return r, err
 	}
-	r.Schedules, r.Namespace = []scheduleReport{}, scope.namespace(f)
-	if err := f.readWhere(ctx, &r); err != nil {
+	r.Schedules, r.Namespace = []scheduleReport{}, scope.Namespace(f)
+	if err := readWhere(ctx, f, &r); err != nil {
 		return r, err
 	}
-	found, err := f.readSchedules(ctx, r.Namespace, "")
+	found, err := readSchedules(ctx, f, r.Namespace, "")
 	if err != nil {
 		return r, err
 	}
 	if scope.AllNamespaces {
-		if r.Fleets, err = f.readFleets(ctx); err != nil {
+		if r.Fleets, err = readFleets(ctx, f); err != nil {
 			return r, err
 		}
 	}
-	inv, err := f.readInventory(ctx, r.Namespace, labels.Everything(), managed)
+	inv, err := readInventory(ctx, f, r.Namespace, labels.Everything(), managed)
 	if err != nil {
 		return r, err
 	}
-	if inv.origins, err = f.readOrigins(ctx, found); err != nil {
+	if inv.origins, err = readOrigins(ctx, f, found); err != nil {
 		return r, err
 	}
 	r.Coverage = coverageOf(found, inv, now)
@@ -172,12 +173,12 @@ func (f *Factory) readClusterReport(ctx context.Context, scope *Scope, now time.
 	for i := range r.Schedules {
 		all = append(all, &r.Schedules[i].Status)
 	}
-	f.findLife(ctx, all)
+	findLife(ctx, f, all)
 	return r, ctx.Err()
 }
 
 // readWhere finds out where a cluster is, and who reads it. A cluster may not tell.
-func (f *Factory) readWhere(ctx context.Context, r *clusterReport) error {
+func readWhere(ctx context.Context, f *term.Factory, r *clusterReport) error {
 	config, err := f.Config.ToRESTConfig()
 	if err != nil {
 		return err
@@ -188,7 +189,7 @@ func (f *Factory) readWhere(ctx context.Context, r *clusterReport) error {
 	}
 	r.Name, r.Server = cmp.Or(*f.Config.Context, raw.CurrentContext), config.Host
 	review := &authenticationv1.SelfSubjectReview{}
-	if err := f.client.Create(ctx, review); err != nil { // an older cluster cannot tell, and the others say what is wrong at the next request
+	if err := f.Client.Create(ctx, review); err != nil { // an older cluster cannot tell, and the others say what is wrong at the next request
 		review.Status.UserInfo.Username = "unknown"
 	}
 	r.User = review.Status.UserInfo.Username
@@ -196,9 +197,9 @@ func (f *Factory) readWhere(ctx context.Context, r *clusterReport) error {
 }
 
 // readFleets reads ClusterSnapshotSchedules; none if they are not installed, or if the user may not.
-func (f *Factory) readFleets(ctx context.Context) (all []fleetReport, err error) {
+func readFleets(ctx context.Context, f *term.Factory) (all []fleetReport, err error) {
 	list := &v1alpha1.ClusterSnapshotScheduleList{}
-	if err := f.list(ctx, list); err != nil {
+	if err := f.List(ctx, list); err != nil {
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			err = nil
 		}

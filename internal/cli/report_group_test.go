@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -27,7 +28,7 @@ func testGroup(
 	t *testing.T, s *v1alpha1.SnapshotSchedule, name string, slot time.Time, of ...*corev1.PersistentVolumeClaim,
 ) (v *groupv1.VolumeGroupSnapshot, members []client.Object) {
 	t.Helper()
-	judge, err := snapshots.NewJudge(scheme, s, anyClass)
+	judge, err := snapshots.NewJudge(term.Scheme, s, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestReportShowsTheSnapshotsOfAGroupAtItsPVCs(t *testing.T) {
 	add("one-failed", start.Add(6*time.Hour), "", data) // before the other one joined
 	inv.groups["shop"][0].(*groupv1.VolumeGroupSnapshot).Status = nil
 	add("one-going", start.Add(12*time.Hour), "", data, wal)
-	inv.groups["shop"][1].SetDeletionTimestamp(timeOf(now))
+	inv.groups["shop"][1].SetDeletionTimestamp(term.TimeOf(now))
 	add("one-whole", start.Add(24*time.Hour), "", data, wal)
 	add("one-incomplete", start.Add(48*time.Hour), "wal", data, wal)
 	add("two-whole", start.Add(48*time.Hour), "", other)
@@ -80,7 +81,7 @@ func TestReportShowsTheSnapshotsOfAGroupAtItsPVCs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var page bytes.Buffer
-	if err := (&fullReport{Time: *timeOf(now), Until: *timeOf(now), Clusters: []clusterReport{r}}).writePage(&page); err != nil {
+	if err := (&fullReport{Time: *term.TimeOf(now), Until: *term.TimeOf(now), Clusters: []clusterReport{r}}).writePage(&page); err != nil {
 		t.Fatal(err)
 	}
 	root, err := html.Parse(&page)

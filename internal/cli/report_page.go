@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
@@ -31,7 +32,7 @@ var reportHTML string
 var reportScript string
 
 var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"plural": plural, "policy": contentPolicy, "symbols": func() []symbol { return symbols },
+	"plural": term.Plural, "policy": contentPolicy, "symbols": func() []symbol { return symbols },
 	// What came from a cluster is one line of text without control characters, and html/template escapes it for its place.
 	"text": report.Line,
 }).Parse(strings.Replace(reportHTML, "<script></script>", "<script>"+reportScript+"</script>", 1)))
@@ -100,10 +101,10 @@ func (p reportPage) Deletes() (n int) {
 }
 
 // Age is how long ago a time was.
-func (p reportPage) Age(t *metav1.Time) string { return age(p.now, valueOf(t)) }
+func (p reportPage) Age(t *metav1.Time) string { return term.Age(p.now, term.ValueOf(t)) }
 
 // Until is how far in the future a time is.
-func (p reportPage) Until(t *metav1.Time) string { return until(p.now, valueOf(t)) }
+func (p reportPage) Until(t *metav1.Time) string { return term.Until(p.now, term.ValueOf(t)) }
 
 // At is a time as people file it.
 func (p reportPage) At(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
@@ -217,7 +218,7 @@ func (p reportPage) Name(c claimStatus) string { return report.Line(labelOf(c.Na
 func (p reportPage) Problems(c claimStatus) string { return report.Line(c.problemWords(p.now)) }
 
 // Words say how a schedule is.
-func (p reportPage) Words(s scheduleStatus) []string { return s.conditionWords(Style{}) }
+func (p reportPage) Words(s scheduleStatus) []string { return s.conditionWords(term.Style{}) }
 
 // Why explains the reason of a delete.
 func (p reportPage) Why(reason string) string {

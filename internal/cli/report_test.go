@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // reportOfScenario is what a report on the scenario shows, as parsed HTML.
@@ -27,7 +28,7 @@ func reportOfScenario(t *testing.T, s *scenario) (*fullReport, *html.Node) {
 		}
 		r.Schedules = append(r.Schedules, one)
 	}
-	all := &fullReport{Time: *timeOf(s.now), Until: *timeOf(s.now.Add(reportAhead)), Clusters: []clusterReport{r}}
+	all := &fullReport{Time: *term.TimeOf(s.now), Until: *term.TimeOf(s.now.Add(reportAhead)), Clusters: []clusterReport{r}}
 	var page bytes.Buffer
 	if err := all.writePage(&page); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // The operator may have Roles only, where the user may read VolumeSnapshotClasses.
@@ -130,12 +131,12 @@ func TestStatusJudgesProtectionLiveAndShowsTheAgeOfConditions(t *testing.T) {
 		"Protects nothing: no PVC matches":                                    {{Name: "old", State: stateGone}},
 	} {
 		s := scheduleStatus{Observed: true, now: start, Conditions: []metav1.Condition{long, stored}, PersistentVolumeClaims: claims, noMatch: "no PVC matches"}
-		if got := strings.Join(s.conditionWords(Style{}), "\n"); got != want+"\nReady (Scheduled, for 120m): all" {
+		if got := strings.Join(s.conditionWords(term.Style{}), "\n"); got != want+"\nReady (Scheduled, for 120m): all" {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	s := scheduleStatus{Observed: true, now: start, Conditions: []metav1.Condition{long}, PersistentVolumeClaims: []claimStatus{claim(stale, true)}, silent: 65 * time.Second}
-	if got := strings.Join(s.conditionWords(Style{}), "\n"); !strings.Contains(got, "Operator: no sign of life since 65s: kubectl -n snapshotschedule-system get pods,lease") {
+	if got := strings.Join(s.conditionWords(term.Style{}), "\n"); !strings.Contains(got, "Operator: no sign of life since 65s: kubectl -n snapshotschedule-system get pods,lease") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -145,7 +146,7 @@ func TestStatusShowsProblemsOfTheScheduleItself(t *testing.T) {
 	s.Status.Problems = []v1alpha1.Problem{{Reason: v1alpha1.ReasonInvalidRequestedAt, Message: "no time"}}
 	s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
 	status := statusOf(s, &inventory{}, start)
-	if got := strings.Join(status.conditionWords(Style{}), "\n"); !strings.Contains(got, "InvalidRequestedAt: no time") {
+	if got := strings.Join(status.conditionWords(term.Style{}), "\n"); !strings.Contains(got, "InvalidRequestedAt: no time") {
 		t.Errorf("got %s", got)
 	}
 }

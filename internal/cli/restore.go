@@ -21,11 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // restoration is one run of restore.
 type restoration struct {
-	*Factory
+	*term.Factory
 	// The flags, as they are written.
 	snapshot, claim, schedule, time, size, dryRun string
 	modes                                         []string
@@ -36,7 +37,7 @@ type restoration struct {
 	// doing says what is done with the snapshot that is chosen.
 	doing   string
 	waiting Wait
-	output  Output
+	output  term.Output
 
 	options   restore.Options
 	asOf, now time.Time
@@ -49,11 +50,11 @@ type restored struct {
 	restore.Plan
 }
 
-func newRestoreCommand(f *Factory) *cobra.Command {
+func newRestoreCommand(f *term.Factory) *cobra.Command {
 	r := &restoration{Factory: f, doing: "Restoring"}
 	cmd := &cobra.Command{
 		Use:     "restore (SNAPSHOT | GROUP | --pvc PVC | --schedule NAME)",
-		GroupID: GroupAct,
+		GroupID: term.GroupAct,
 		Short:   "Restore snapshots to new PVCs",
 		Long: `Restore a snapshot, all members of a VolumeGroupSnapshot, the newest snapshot of a PVC, or those of all PVCs of a schedule,
 to new PVCs. An existing PVC is never changed or deleted.
@@ -93,8 +94,8 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
   # Only show the manifest
   kubectl snapsched restore --pvc pgdata --dry-run=client -o yaml`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: CompleteOne(f.CompleteSnapshots()),
-		RunE: f.connected(func(ctx context.Context, args []string) error {
+		ValidArgsFunction: term.CompleteOne(f.CompleteSnapshots()),
+		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			r.snapshot = strings.Join(args, "")
 			if err := r.checkFlags(); err != nil {
 				return err
@@ -104,7 +105,7 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 	}
 	cmd.Flags().StringVar(&r.claim, "pvc", "", "Restore the newest ready snapshot of this PVC, which may be gone.")
 	cmd.Flags().StringVar(&r.schedule, "schedule", "", "Restore the newest ready snapshot of each PVC of this schedule.")
-	cmd.Flags().StringVar(&r.time, "as-of", "", "Restore data of this time or earlier: "+asOfForms+".")
+	cmd.Flags().StringVar(&r.time, "as-of", "", "Restore data of this time or earlier: "+term.AsOfForms+".")
 	cmd.Flags().StringVar(&r.options.Name, "to", restore.SnapshotPlaceholder,
 		"Name of the new PVC. "+restore.ClaimPlaceholder+" stands for the name of the source PVC, "+
 			restore.SnapshotPlaceholder+" for that of the snapshot.")
@@ -120,10 +121,10 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 	cmd.Flags().StringVar(&r.dryRun, "dry-run", dryRunNone,
 		`"client": only print what would be created. "server": let the API server check it, without creating anything.`)
 	r.waiting.AddFlags(cmd, "the new PVCs are bound, or wait for their first pod")
-	r.output.AddFlags(cmd, false, JSON, YAML, Names)
+	r.output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
-	_ = cmd.RegisterFlagCompletionFunc("to-namespace", f.completeNames(corev1.SchemeGroupVersion.WithKind("Namespace")))
+	_ = cmd.RegisterFlagCompletionFunc("to-namespace", f.CompleteNames(corev1.SchemeGroupVersion.WithKind("Namespace")))
 	dryRuns := []string{dryRunNone, dryRunServer, dryRunClient}
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -144,7 +145,7 @@ func (r *restoration) checkFlags() error {
 	r.now = r.Clock.Now()
 	r.asOf = r.now
 	switch {
-	case given(r.snapshot, r.claim, r.schedule) != 1:
+	case term.Given(r.snapshot, r.claim, r.schedule) != 1:
 		return errors.New("name one of a snapshot, --pvc and --schedule")
 	case dryRuns[r.dryRun] == "":
 		return fmt.Errorf("invalid --dry-run %q: use one of none, server, client", r.dryRun)
@@ -197,7 +198,7 @@ func (r *restoration) run(ctx context.Context) error {
 	}
 	for _, p := range all {
 		for _, note := range p.Notes {
-			r.warn("%s", note)
+			r.Warn("%s", note)
 		}
 	}
 	if err := r.create(ctx, all); err != nil {
@@ -225,17 +226,17 @@ func (r *restoration) run(ctx context.Context) error {
 // choose returns the snapshots to restore.
 func (r *restoration) choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot, error) {
 	if r.time != "" {
-		now, err := r.serverTime(ctx)
+		now, err := r.ServerTime(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("read the API server's clock: %w", err)
 		}
-		if r.asOf, err = r.Factory.asOf(r.time, now); err != nil {
+		if r.asOf, err = r.Factory.AsOf(r.time, now); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case r.snapshot != "":
-		v, err := r.getSnapshot(ctx, r.snapshot)
+		v, err := getSnapshot(ctx, r.Factory, r.snapshot)
 		if err != nil {
 			return nil, err
 		}
@@ -252,11 +253,11 @@ func (r *restoration) choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot,
 
 func (r *restoration) chooseOfClaim(ctx context.Context, name string) (*snapshotv1.VolumeSnapshot, error) {
 	all := &snapshotv1.VolumeSnapshotList{}
-	if err := r.list(ctx, all, client.InNamespace(r.namespace)); err != nil {
+	if err := r.List(ctx, all, client.InNamespace(r.Namespace)); err != nil {
 		return nil, err
 	}
 	claim := &corev1.PersistentVolumeClaim{}
-	err := r.get(ctx, name, claim)
+	err := r.Get(ctx, name, claim)
 	if apierrors.IsNotFound(err) {
 		claim, err = nil, nil
 	}
@@ -267,9 +268,9 @@ func (r *restoration) chooseOfClaim(ctx context.Context, name string) (*snapshot
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(r.ErrOut, "%s %s, of %s (%s ago)\n", r.doing, v.Name, timestamp(restore.Time(v, r.now)), age(r.now, restore.Time(v, r.now)))
+	fmt.Fprintf(r.ErrOut, "%s %s, of %s (%s ago)\n", r.doing, v.Name, term.Timestamp(restore.Time(v, r.now)), term.Age(r.now, restore.Time(v, r.now)))
 	if restore.Imported(v) {
-		r.warn("%s was imported: only its label says that it is of PersistentVolumeClaim %s", v.Name, name)
+		r.Warn("%s was imported: only its label says that it is of PersistentVolumeClaim %s", v.Name, name)
 	}
 	return v, nil
 }
@@ -286,7 +287,7 @@ func (r *restoration) create(ctx context.Context, all []restored) error {
 	}
 	for i := range all {
 		if claim := all[i].Claim.DeepCopy(); checks {
-			if err := r.client.Create(ctx, claim, fieldOwner, client.DryRunAll); err != nil {
+			if err := r.Client.Create(ctx, claim, term.FieldOwner, client.DryRunAll); err != nil {
 				return err
 			}
 			if !creates {
@@ -297,7 +298,7 @@ func (r *restoration) create(ctx context.Context, all []restored) error {
 	var created []string
 	for i := range all {
 		if creates {
-			if err := r.client.Create(ctx, all[i].Claim, fieldOwner); err != nil {
+			if err := r.Client.Create(ctx, all[i].Claim, term.FieldOwner); err != nil {
 				if len(created) > 0 {
 					err = fmt.Errorf("%w\nThe set is incomplete. These PVCs were created: %s", err, strings.Join(created, ", "))
 				}
@@ -317,7 +318,7 @@ func (r *restoration) check(ctx context.Context, all []restored) error {
 	var errs []error
 	for _, p := range all {
 		v := &snapshotv1.VolumeSnapshot{}
-		err := r.client.Get(ctx, client.ObjectKeyFromObject(p.snapshot), v)
+		err := r.Client.Get(ctx, client.ObjectKeyFromObject(p.snapshot), v)
 		if apierrors.IsNotFound(err) || err == nil && (v.UID != p.snapshot.UID || v.DeletionTimestamp != nil) {
 			err = fmt.Errorf("VolumeSnapshot %s was deleted while PersistentVolumeClaim %s was created from it: "+
 				"delete that PVC and restore another snapshot", p.snapshot.Name, p.Claim.Name)
@@ -339,12 +340,12 @@ func (r *restoration) print(what string, all ...client.Object) error {
 		}
 		return r.output.PrintStructured(r.Out, list)
 	}
-	if r.output.Format == Names {
+	if r.output.Format == term.Names {
 		what = ""
 	}
 	for _, o := range all {
 		kind := o.GetObjectKind().GroupVersionKind()
-		r.did(strings.ToLower(strings.TrimSuffix(kind.Kind+"."+kind.Group, ".")), o.GetName(), what)
+		r.Did(strings.ToLower(strings.TrimSuffix(kind.Kind+"."+kind.Group, ".")), o.GetName(), what)
 	}
 	return nil
 }

@@ -20,13 +20,13 @@ import (
 // plan plans the restore of all snapshots, and returns all errors.
 func (r *restoration) plan(ctx context.Context, found []*snapshotv1.VolumeSnapshot) ([]restored, error) {
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
+	if err := r.List(ctx, claims, client.InNamespace(r.Namespace)); err != nil {
 		return nil, err
 	}
 	taken := claims
 	if r.toNamespace != "" {
 		taken = &corev1.PersistentVolumeClaimList{}
-		if err := r.list(ctx, taken, client.InNamespace(r.toNamespace)); err != nil {
+		if err := r.List(ctx, taken, client.InNamespace(r.toNamespace)); err != nil {
 			return nil, err
 		}
 	}
@@ -38,7 +38,7 @@ func (r *restoration) plan(ctx context.Context, found []*snapshotv1.VolumeSnapsh
 		})
 	}
 	classes := &storagev1.StorageClassList{}
-	err := r.list(ctx, classes)
+	err := r.List(ctx, classes)
 	if cluster.ClassesUnknown = apierrors.IsForbidden(err); err != nil && !cluster.ClassesUnknown {
 		return nil, err // users of a namespace may not be allowed to read StorageClasses
 	}
@@ -68,10 +68,10 @@ func (r *restoration) source(
 ) (s restore.Source, err error) {
 	s = restore.Source{Snapshot: v, Claim: restore.SourceClaim(v, claims)}
 	if v.Status != nil && v.Status.BoundVolumeSnapshotContentName != nil {
-		s.Content, s.ContentGone, err = read(ctx, r.client, *v.Status.BoundVolumeSnapshotContentName, &snapshotv1.VolumeSnapshotContent{})
+		s.Content, s.ContentGone, err = read(ctx, r.Client, *v.Status.BoundVolumeSnapshotContentName, &snapshotv1.VolumeSnapshotContent{})
 	}
 	if err == nil && v.Spec.VolumeSnapshotClassName != nil {
-		s.Class, _, err = read(ctx, r.client, *v.Spec.VolumeSnapshotClassName, &snapshotv1.VolumeSnapshotClass{})
+		s.Class, _, err = read(ctx, r.Client, *v.Spec.VolumeSnapshotClassName, &snapshotv1.VolumeSnapshotClass{})
 	}
 	return s, err
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -33,7 +34,7 @@ func (r *restoration) chooseGroup(ctx context.Context, v *groupv1.VolumeGroupSna
 	for _, name := range slices.Sorted(maps.Keys(snapshots.Claims(v))) {
 		switch of := all[name]; {
 		case len(of) != 1:
-			missing = append(missing, fmt.Sprintf("%s: it has %s", name, plural(len(of), "VolumeSnapshot")))
+			missing = append(missing, fmt.Sprintf("%s: it has %s", name, term.Plural(len(of), "VolumeSnapshot")))
 		case of[0].DeletionTimestamp != nil:
 			missing = append(missing, name+": its VolumeSnapshot is being deleted")
 		case of[0].Status == nil || !ptr.Deref(of[0].Status.ReadyToUse, false):
@@ -49,7 +50,7 @@ func (r *restoration) chooseGroup(ctx context.Context, v *groupv1.VolumeGroupSna
 		return nil, fmt.Errorf("VolumeGroupSnapshot %s is incomplete; --allow-incomplete restores the rest: %s", v.Name, why)
 	}
 	for _, m := range missing {
-		r.warn("missing: %s", m)
+		r.Warn("missing: %s", m)
 	}
 	return chosen, nil
 }
@@ -58,7 +59,7 @@ func (r *restoration) chooseGroup(ctx context.Context, v *groupv1.VolumeGroupSna
 // or not the operator has labeled them.
 func (r *restoration) membersOf(ctx context.Context, v *groupv1.VolumeGroupSnapshot) (map[string][]*snapshotv1.VolumeSnapshot, error) {
 	list := &snapshotv1.VolumeSnapshotList{}
-	if err := r.list(ctx, list, client.InNamespace(v.Namespace)); err != nil {
+	if err := r.List(ctx, list, client.InNamespace(v.Namespace)); err != nil {
 		return nil, err
 	}
 	all := map[string][]*snapshotv1.VolumeSnapshot{}
@@ -73,10 +74,10 @@ func (r *restoration) membersOf(ctx context.Context, v *groupv1.VolumeGroupSnaps
 // groupMembers returns the members of the group snapshots of a schedule as snapshots of their
 // PVCs under it: with the labels that single ones have.
 func (r *restoration) groupMembers(ctx context.Context, schedule string) (all []snapshotv1.VolumeSnapshot, err error) {
-	groups, members, err := r.readGroups(ctx, r.namespace, ofSchedule(schedule))
-	for _, o := range groups[r.namespace] {
+	groups, members, err := readGroups(ctx, r.Factory, r.Namespace, ofSchedule(schedule))
+	for _, o := range groups[r.Namespace] {
 		v := o.(*groupv1.VolumeGroupSnapshot)
-		for _, m := range snapshots.MembersOf(v, members[r.namespace]) {
+		for _, m := range snapshots.MembersOf(v, members[r.Namespace]) {
 			one := m.DeepCopyObject().(*snapshotv1.VolumeSnapshot)
 			if uid := snapshots.Claims(v)[sourceName(m)]; uid != "" && v.DeletionTimestamp == nil {
 				one.Labels = map[string]string{v1alpha1.LabelMapKey: string(uid), v1alpha1.LabelSchedule: schedule}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -28,7 +29,7 @@ import (
 // the skew between them.
 func (r *restoration) chooseSet(ctx context.Context, name string) ([]*snapshotv1.VolumeSnapshot, error) {
 	all := &snapshotv1.VolumeSnapshotList{}
-	if err := r.list(ctx, all, client.InNamespace(r.namespace), ofSchedule(name)); err != nil {
+	if err := r.List(ctx, all, client.InNamespace(r.Namespace), ofSchedule(name)); err != nil {
 		return nil, err
 	}
 	ofGroups, err := r.groupMembers(ctx, name)
@@ -42,7 +43,7 @@ func (r *restoration) chooseSet(ctx context.Context, name string) ([]*snapshotv1
 	}
 	set := restore.SetAt(all.Items, claims, r.asOf, r.now)
 	if len(set.Members) == 0 {
-		return nil, fmt.Errorf("SnapshotSchedule %s has no ready snapshots at or before %s%s", name, timestamp(r.asOf), reasons(set.Missing))
+		return nil, fmt.Errorf("SnapshotSchedule %s has no ready snapshots at or before %s%s", name, term.Timestamp(r.asOf), reasons(set.Missing))
 	}
 	if err := r.printSet(&set); err != nil {
 		return nil, err
@@ -60,25 +61,25 @@ func (r *restoration) chooseSet(ctx context.Context, name string) ([]*snapshotv1
 // selectedBy returns the PVCs that a schedule selects. A schedule that is gone, or
 // whose spec is invalid, may have left snapshots.
 func (r *restoration) selectedBy(ctx context.Context, name string, hasSnapshots bool) ([]*corev1.PersistentVolumeClaim, error) {
-	s, err := r.readSchedule(ctx, name)
+	s, err := readSchedule(ctx, r.Factory, name)
 	if apierrors.IsNotFound(err) && hasSnapshots {
-		r.warn("SnapshotSchedule %s does not exist: whether PVCs are missing in the set is unknown", name)
+		r.Warn("SnapshotSchedule %s does not exist: whether PVCs are missing in the set is unknown", name)
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	origin, err := readOrigin(ctx, r.client, s)
+	origin, err := readOrigin(ctx, r.Client, s)
 	if err != nil {
 		return nil, err
 	}
-	judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{}, origin...)
+	judge, err := snapshots.NewJudge(term.Scheme, s, snapshots.Classes{}, origin...)
 	if err != nil {
-		r.warn("the spec of SnapshotSchedule %s is invalid: whether PVCs are missing in the set is unknown", name)
+		r.Warn("the spec of SnapshotSchedule %s is invalid: whether PVCs are missing in the set is unknown", name)
 		return nil, nil //nolint:nilerr // the snapshots can be restored all the same
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
+	if err := r.List(ctx, claims, client.InNamespace(r.Namespace)); err != nil {
 		return nil, err
 	}
 	var selected []*corev1.PersistentVolumeClaim
@@ -91,10 +92,10 @@ func (r *restoration) selectedBy(ctx context.Context, name string, hasSnapshots 
 }
 
 func (r *restoration) printSet(set *restore.Set) error {
-	table := NewTable("PVC", "TIME", "BEFORE LATEST", "SNAPSHOT")
+	table := term.NewTable("PVC", "TIME", "BEFORE LATEST", "SNAPSHOT")
 	latest := set.Latest()
 	for _, m := range set.Members {
-		table.Row(m.Claim, timestamp(m.Time), duration.HumanDuration(latest.Sub(m.Time)), m.Snapshot.Name)
+		table.Row(m.Claim, term.Timestamp(m.Time), duration.HumanDuration(latest.Sub(m.Time)), m.Snapshot.Name)
 	}
 	out := r.Out
 	if r.output.Format != "" { // which programs read
@@ -105,13 +106,13 @@ func (r *restoration) printSet(set *restore.Set) error {
 	}
 	if len(set.Members) > 1 {
 		fmt.Fprintf(out, "Skew: %s between the earliest and the latest of %s\n",
-			duration.HumanDuration(set.Skew()), plural(len(set.Members), "snapshot"))
+			duration.HumanDuration(set.Skew()), term.Plural(len(set.Members), "snapshot"))
 	}
 	for _, m := range set.Missing {
-		say(out, fmt.Sprintf("Missing: %s: %s", m.Claim, m.Reason))
+		term.Say(out, fmt.Sprintf("Missing: %s: %s", m.Claim, m.Reason))
 	}
 	for _, l := range set.LeftOut {
-		say(out, fmt.Sprintf("Left out: %s: %s", l.Claim, l.Reason))
+		term.Say(out, fmt.Sprintf("Left out: %s: %s", l.Claim, l.Reason))
 	}
 	return nil
 }
@@ -147,7 +148,7 @@ func (r *restoration) wait(ctx context.Context, all []restored) error {
 		return nil
 	}
 	to := follower{see: p.see, listed: p.listed, left: p.names, explain: p.explain, missing: "not bound:"}
-	err := r.waiting.Follow(ctx, r.Factory, &corev1.PersistentVolumeClaimList{}, to, client.InNamespace(r.namespace))
+	err := r.waiting.Follow(ctx, r.Factory, &corev1.PersistentVolumeClaimList{}, to, client.InNamespace(r.Namespace))
 	if ctx.Err() != nil && len(p.left) > 0 {
 		err = fmt.Errorf("%w\nThese PersistentVolumeClaims stay, and become bound without this command: %s", err, strings.Join(p.names(), ", "))
 	}
@@ -155,7 +156,7 @@ func (r *restoration) wait(ctx context.Context, all []restored) error {
 }
 
 func (p *provisioning) waitsForConsumer(name string) {
-	p.did(claimResource, name, "waits for the first pod that uses it")
+	p.Did(term.ClaimResource, name, "waits for the first pod that uses it")
 	delete(p.left, name)
 }
 
@@ -167,7 +168,7 @@ func (p *provisioning) see(_ context.Context, o client.Object, deleted bool) boo
 	case deleted:
 		p.fail(claim.Name, "was deleted")
 	case claim.Status.Phase == corev1.ClaimBound:
-		p.did(claimResource, claim.Name, "bound")
+		p.Did(term.ClaimResource, claim.Name, "bound")
 	case claim.Status.Phase == corev1.ClaimLost:
 		p.fail(claim.Name, "has lost its volume")
 	default:
@@ -203,7 +204,7 @@ func (p *provisioning) explain(ctx context.Context) error {
 	for _, name := range p.names() {
 		events := &corev1.EventList{}
 		of := client.MatchingFields{"involvedObject.uid": string(p.left[name])}
-		if err := p.list(ctx, events, client.InNamespace(p.namespace), of); err != nil {
+		if err := p.List(ctx, events, client.InNamespace(p.Namespace), of); err != nil {
 			return err
 		}
 		for _, e := range events.Items {

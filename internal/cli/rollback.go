@@ -17,7 +17,6 @@ import (
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,13 +24,14 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
-func newRollbackCommand(f *Factory) *cobra.Command {
+func newRollbackCommand(f *term.Factory) *cobra.Command {
 	r := &rollbackRun{Factory: f, told: told{}, targets: map[string]*snapshotv1.VolumeSnapshot{}, seen: map[string]bool{}}
 	cmd := &cobra.Command{
 		Use:     "rollback ([WORKLOAD] [--pvc PVC]) (--as-of TIME | --snapshot SNAPSHOT | --undo[=ID])",
-		GroupID: GroupAct,
+		GroupID: term.GroupAct,
 		Short:   "Put the data of an earlier snapshot under a PVC's own name",
 		Long: `Put the data of an earlier snapshot under the PVC's own name: of all PVCs of a Deployment or StatefulSet, or of those
 that --pvc names. Their workload is scaled to 0 meanwhile.
@@ -54,7 +54,7 @@ operator's own resource, and nothing else must use the PVC.`,
   # Back to the data from before the latest rollback
   kubectl snapsched rollback statefulset/db --undo`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: f.connected(func(ctx context.Context, args []string) error {
+		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			r.workloadName = strings.Join(args, "")
 			if err := r.checkFlags(ctx); err != nil {
 				return err
@@ -63,7 +63,7 @@ operator's own resource, and nothing else must use the PVC.`,
 		}),
 	}
 	cmd.Flags().StringSliceVar(&r.claims, "pvc", nil, "PVCs to roll back. If omitted, all of the workload.")
-	cmd.Flags().StringVar(&r.time, "as-of", "", "Go back to the newest data of this time or earlier: "+asOfForms+".")
+	cmd.Flags().StringVar(&r.time, "as-of", "", "Go back to the newest data of this time or earlier: "+term.AsOfForms+".")
 	cmd.Flags().StringVar(&r.snapshot, "snapshot", "", "Go back to this snapshot of the PVC.")
 	cmd.Flags().StringVar(&r.undo, "undo", "",
 		"Go back to the data from before the latest rollback, finished or not, or from before the one with this ID.")
@@ -88,7 +88,7 @@ const latestRollback = "latest"
 
 // rollbackRun is one run of rollback.
 type rollbackRun struct {
-	*Factory
+	*term.Factory
 	// The arguments, as they are written.
 	workloadName, time, snapshot, undo, image string
 	claims                                    []string
@@ -119,21 +119,21 @@ func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
 	switch {
 	case r.workloadName == "" && len(r.claims) == 0:
 		return errors.New("name a workload, such as statefulset/db, or PVCs with --pvc")
-	case given(r.time, r.snapshot, r.undo) != 1:
+	case term.Given(r.time, r.snapshot, r.undo) != 1:
 		return errors.New("give exactly one of --as-of, --snapshot and --undo")
 	case r.snapshot != "" && len(r.claims) != 1:
 		return errors.New("--snapshot needs the one PVC that is rolled back: name it with --pvc")
 	}
-	if r.began, err = r.serverTime(ctx); err != nil {
+	if r.began, err = r.ServerTime(ctx); err != nil {
 		return fmt.Errorf("read the API server's clock: %w", err)
 	}
 	r.started = r.Clock.Now()
 	if r.time != "" {
-		if r.asOf, err = r.Factory.asOf(r.time, r.began); err != nil {
+		if r.asOf, err = r.Factory.AsOf(r.time, r.began); err != nil {
 			return err
 		}
 	}
-	r.newID, r.user = newRollbackID(), r.whoAmI(ctx)
+	r.newID, r.user = newRollbackID(), r.WhoAmI(ctx)
 	return nil
 }
 
@@ -141,15 +141,6 @@ func newRollbackID() string {
 	var id [4]byte
 	_, _ = rand.Read(id[:]) // never fails
 	return hex.EncodeToString(id[:])
-}
-
-// whoAmI returns the user's name; empty if the cluster cannot tell.
-func (f *Factory) whoAmI(ctx context.Context) string {
-	review := &authenticationv1.SelfSubjectReview{}
-	if err := f.client.Create(ctx, review); err != nil {
-		return ""
-	}
-	return review.Status.UserInfo.Username
 }
 
 // rollbackRights are what a rollback needs in any case.
@@ -177,10 +168,10 @@ func (r *rollbackRun) checkRights(ctx context.Context, state *rollback.State) er
 	}
 	for i := range rights {
 		if rights[i].Resource != "persistentvolumes" {
-			rights[i].Namespace = r.namespace
+			rights[i].Namespace = r.Namespace
 		}
 	}
-	missing, err := r.lacking(ctx, rights)
+	missing, err := r.Lacking(ctx, rights)
 	if err == nil && missing != nil {
 		err = fmt.Errorf("a rollback needs permissions that you do not have: %s", strings.Join(missing, ", "))
 	}
@@ -200,12 +191,12 @@ func (r *rollbackRun) run(ctx context.Context) error {
 		return err
 	}
 	if step.Number > 0 {
-		say(r.Out, rollback.Heading(state))
+		term.Say(r.Out, rollback.Heading(state))
 		for _, line := range rollback.Plan(state) {
-			say(r.Out, line)
+			term.Say(r.Out, line)
 		}
 		if apart := rollback.Apart(state); apart != "" {
-			r.warn("the PVCs go back to different instants: %s", apart)
+			r.Warn("the PVCs go back to different instants: %s", apart)
 		}
 		if r.dryRun {
 			fmt.Fprintf(r.Out, "Nothing was done (dry run). The next step is %d.\n", step.Number)
@@ -222,7 +213,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 
 // asked asks, and reads again afterwards: an answer may take hours, in which others act. What was answered is only that plan.
 func (r *rollbackRun) asked(ctx context.Context, state *rollback.State) (*rollback.State, error) {
-	if err := r.ask(ctx, "Go on?"); err != nil {
+	if err := r.Ask(ctx, "Go on?"); err != nil {
 		return nil, err
 	}
 	now, err := r.observe(ctx)
@@ -262,15 +253,15 @@ func (r *rollbackRun) dropUncut(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropFor)
 	defer cancel()
 	list := &snapshotv1.VolumeSnapshotList{}
-	if err := r.list(ctx, list, client.InNamespace(r.namespace), client.MatchingLabels{v1alpha1.LabelRollback: r.goesOn}); err != nil {
+	if err := r.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingLabels{v1alpha1.LabelRollback: r.goesOn}); err != nil {
 		return fmt.Errorf("delete VolumeSnapshots that are not cut: %w", err)
 	}
 	var errs []error
 	for i := range list.Items {
 		if v := &list.Items[i]; restore.OfRollback(v) && rollback.Uncut(v) && v.DeletionTimestamp == nil {
-			err := r.client.Delete(ctx, v, client.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion})
+			err := r.Client.Delete(ctx, v, client.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion})
 			if client.IgnoreNotFound(err) == nil {
-				say(r.Out, fmt.Sprintf("VolumeSnapshot %s, which was not cut, is deleted", v.Name))
+				term.Say(r.Out, fmt.Sprintf("VolumeSnapshot %s, which was not cut, is deleted", v.Name))
 			}
 			errs = append(errs, client.IgnoreNotFound(err))
 		}
@@ -288,9 +279,9 @@ func (r *rollbackRun) command(state *rollback.State, flags string) string {
 		names = append(names, c.Name)
 	}
 	if len(names) == 0 {
-		return fmt.Sprintf("%s rollback -n %s %s %s", Name, r.namespace, word(r.workloadName), flags)
+		return fmt.Sprintf("%s rollback -n %s %s %s", term.Name, r.Namespace, term.ShellWord(r.workloadName), flags)
 	}
-	return fmt.Sprintf("%s rollback -n %s --pvc %s %s", Name, r.namespace, word(strings.Join(names, ",")), flags)
+	return fmt.Sprintf("%s rollback -n %s --pvc %s %s", term.Name, r.Namespace, term.ShellWord(strings.Join(names, ",")), flags)
 }
 
 // sameStep is how often a step may be repeated before it is given up: something undoes it.
@@ -340,17 +331,17 @@ func (r *rollbackRun) take(ctx context.Context, state *rollback.State, step roll
 	switch {
 	case len(step.Changes) > 0:
 		if text != r.said { // after a conflict it is decided again
-			say(r.Out, text)
+			term.Say(r.Out, text)
 		}
 		r.said, r.last = text, step.Number
 		return r.apply(ctx, state, step)
 	case tooLong:
-		return fmt.Errorf("%w after %s: %s", errTimeout, r.timeout, step.Text)
+		return fmt.Errorf("%w after %s: %s", term.ErrTimeout, r.timeout, step.Text)
 	}
 	r.told.once(r.ErrOut, text)
 	err := r.apply(ctx, state, step)
 	if step.For != nil {
-		err = errors.Join(err, r.explain(ctx, step.For, r.told))
+		err = errors.Join(err, explainWarnings(ctx, r.Factory, step.For, r.told))
 	}
 	return errors.Join(err, pause(ctx))
 }
@@ -362,12 +353,12 @@ func (r *rollbackRun) apply(ctx context.Context, state *rollback.State, step rol
 		var err error
 		switch {
 		case change.Create != nil:
-			err = r.client.Create(ctx, change.Create, fieldOwner)
+			err = r.Client.Create(ctx, change.Create, term.FieldOwner)
 		case change.Delete != nil:
 			uid, version := change.Delete.GetUID(), change.Delete.GetResourceVersion()
-			err = client.IgnoreNotFound(r.client.Delete(ctx, change.Delete, client.Preconditions{UID: &uid, ResourceVersion: &version}))
+			err = client.IgnoreNotFound(r.Client.Delete(ctx, change.Delete, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 		default:
-			err = r.patch(ctx, change.Object.DeepCopyObject().(client.Object), change.Patch)
+			err = sendPatch(ctx, r.Factory, change.Object.DeepCopyObject().(client.Object), change.Patch)
 		}
 		switch {
 		case apierrors.IsConflict(err), change.Patch != nil && apierrors.IsNotFound(err):
@@ -402,9 +393,9 @@ func refused(err error) bool {
 func (r *rollbackRun) finished(state *rollback.State, ended error) {
 	lines, undo := rollback.Result(state)
 	for _, line := range lines {
-		say(r.Out, line)
+		term.Say(r.Out, line)
 	}
 	if undo != "" && ended == nil {
-		say(r.Out, "To undo this: "+r.command(state, undo))
+		term.Say(r.Out, "To undo this: "+r.command(state, undo))
 	}
 }

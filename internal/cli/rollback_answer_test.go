@@ -21,6 +21,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // The lock is the first write. Who is told nothing after it leaves a workload that nobody else can roll back.
@@ -60,13 +61,13 @@ func TestARollbackIsUnfinishedOnceItsLockMayBeWritten(t *testing.T) {
 			if err != nil || step.Number != 1 || len(step.Changes) != 2 {
 				t.Fatalf("got %+v, %v", step, err)
 			}
-			c := fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(a, b).WithInterceptorFuncs(interceptor.Funcs{
+			c := fake.NewClientBuilder().WithScheme(term.NewScheme()).WithObjects(a, b).WithInterceptorFuncs(interceptor.Funcs{
 				Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
 					return tc.answers[o.GetName()]
 				},
 			}).Build()
-			r := &rollbackRun{Factory: &Factory{
-				IOStreams: genericiooptions.IOStreams{Out: io.Discard}, namespace: a.Namespace, client: c,
+			r := &rollbackRun{Factory: &term.Factory{
+				IOStreams: genericiooptions.IOStreams{Out: io.Discard}, Namespace: a.Namespace, Client: c,
 			}, told: told{}}
 			err = r.unfinished(t.Context(), state, r.apply(t.Context(), state, step))
 			if got := err != nil && strings.Contains(err.Error(), "The rollback is unfinished"); got != tc.wantUnfinished {

@@ -25,6 +25,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -33,7 +34,7 @@ func (r *rollbackRun) observe(ctx context.Context) (*rollback.State, error) {
 	// Without the monotonic reading, which stands still while a machine sleeps.
 	now := r.began.Add(r.Clock.Now().Round(0).Sub(r.started.Round(0)))
 	s := &rollback.State{
-		Namespace: r.namespace, Began: r.began, Now: now, Image: r.image,
+		Namespace: r.Namespace, Began: r.began, Now: now, Image: r.image,
 		NewID: r.newID, User: r.user, Undo: r.undo != "", TakeOver: r.takeOver, SkipSafety: r.skipSafety,
 		Own: r.own, Released: r.released, Scaled: r.scaled,
 		PVCs: map[string]*corev1.PersistentVolumeClaim{},
@@ -43,7 +44,7 @@ func (r *rollbackRun) observe(ctx context.Context) (*rollback.State, error) {
 	}
 	claims, found, pods := &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}, &corev1.PodList{}
 	for _, list := range []client.ObjectList{claims, found, pods} {
-		if err := r.list(ctx, list, client.InNamespace(r.namespace)); err != nil {
+		if err := r.List(ctx, list, client.InNamespace(r.Namespace)); err != nil {
 			return nil, err
 		}
 	}
@@ -63,11 +64,11 @@ func (r *rollbackRun) observe(ctx context.Context) (*rollback.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, _, err := r.readGroups(ctx, r.namespace)
+	groups, _, err := readGroups(ctx, r.Factory, r.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	read := &rollbackObjects{snapshots: found.Items, claims: claims.Items, groups: groups[r.namespace], lock: lock}
+	read := &rollbackObjects{snapshots: found.Items, claims: claims.Items, groups: groups[r.Namespace], lock: lock}
 	for _, name := range names {
 		c, err := r.readClaim(ctx, s, name, read)
 		if err != nil {
@@ -117,13 +118,13 @@ func (r *rollbackRun) readVolumes(ctx context.Context, s *rollback.State) error 
 	s.Volumes = map[string]*corev1.PersistentVolume{}
 	if len(r.seen) == 0 {
 		all := &corev1.PersistentVolumeList{}
-		if err := r.list(ctx, all); err != nil {
+		if err := r.List(ctx, all); err != nil {
 			return err
 		}
 		for i := range all.Items {
 			v := &all.Items[i]
 			ref := v.Spec.ClaimRef
-			if ref == nil || ref.Namespace != r.namespace {
+			if ref == nil || ref.Namespace != r.Namespace {
 				continue
 			}
 			r.seen[v.Name] = true
@@ -143,7 +144,7 @@ func (r *rollbackRun) readVolumes(ctx context.Context, s *rollback.State) error 
 	}
 	delete(r.seen, "")
 	for name := range r.seen {
-		v, _, err := read(ctx, r.client, name, &corev1.PersistentVolume{})
+		v, _, err := read(ctx, r.Client, name, &corev1.PersistentVolume{})
 		if err != nil {
 			return err
 		}
@@ -165,7 +166,7 @@ func (r *rollbackRun) readPods(ctx context.Context, s *rollback.State, pods []co
 		if owner != nil && owner.Kind == "ReplicaSet" {
 			if _, known := deployments[owner.UID]; !known {
 				set := &appsv1.ReplicaSet{}
-				if err := client.IgnoreNotFound(r.get(ctx, owner.Name, set)); err != nil {
+				if err := client.IgnoreNotFound(r.Get(ctx, owner.Name, set)); err != nil {
 					return err
 				}
 				deployments[owner.UID] = metav1.GetControllerOf(set)
@@ -200,7 +201,7 @@ func (r *rollbackRun) readWorkload(ctx context.Context, s *rollback.State) error
 		if ok && !slices.Contains(strings.Fields(kinds), strings.TrimSuffix(strings.ToLower(kind), ".apps")) {
 			continue
 		}
-		if err := r.get(ctx, short, o); err == nil {
+		if err := r.Get(ctx, short, o); err == nil {
 			found = append(found, rollback.NewWorkload(o))
 		} else if !apierrors.IsNotFound(err) {
 			return err
@@ -213,10 +214,10 @@ func (r *rollbackRun) readWorkload(ctx context.Context, s *rollback.State) error
 		return nil
 	case len(found) == 0:
 		return fmt.Errorf("%s does not exist in namespace %s: name a workload that does, such as statefulset/db, or PVCs with --pvc",
-			name, r.namespace)
+			name, r.Namespace)
 	case len(found) > 1:
 		return fmt.Errorf("there are %d Deployments and StatefulSets %s in namespace %s: name one, such as statefulset/db",
-			len(found), name, r.namespace)
+			len(found), name, r.Namespace)
 	}
 	r.workload, s.Workload = found[0], found[0]
 	return nil
@@ -294,7 +295,7 @@ func (r *rollbackRun) addTarget(c *rollback.Claim, read *rollbackObjects, s *rol
 		if err := r.sameGoal(c, read, goal, s); err != nil {
 			return err
 		}
-		target = &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: goal.Snapshot, UID: goal.SnapshotUID}}
+		target = &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: goal.Snapshot, UID: goal.SnapshotUID}}
 		r.targets[c.Name] = target
 	}
 	c.Target = r.targets[c.Name]
@@ -327,13 +328,13 @@ func (r *rollbackRun) sameGoal(c *rollback.Claim, read *rollbackObjects, goal ro
 	}
 	return fmt.Errorf("PersistentVolumeClaim %s: its rollback %s to VolumeSnapshot %s is unfinished, and --as-of %s chooses %s: "+
 		"finish it with --snapshot %s, or undo it with --undo",
-		c.Name, read.lock.ID, goal.Snapshot, timestamp(r.asOf), target.Name, goal.Snapshot)
+		c.Name, read.lock.ID, goal.Snapshot, term.Timestamp(r.asOf), target.Name, goal.Snapshot)
 }
 
 // addGroups adds the group snapshots of a PVC, which are held and carried over like its snapshots.
 func (r *rollbackRun) addGroups(c *rollback.Claim, groups []client.Object) error {
-	if r.groupsDenied != nil && slices.ContainsFunc(c.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return snapshots.GroupMember(v) }) {
-		return fmt.Errorf("PersistentVolumeClaim %s is in group snapshots, which a rollback has to hold: %w", c.Name, r.groupsDenied)
+	if r.GroupsDenied != nil && slices.ContainsFunc(c.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return snapshots.GroupMember(v) }) {
+		return fmt.Errorf("PersistentVolumeClaim %s is in group snapshots, which a rollback has to hold: %w", c.Name, r.GroupsDenied)
 	}
 	for _, o := range groups {
 		if _, is := snapshots.ClaimsOf(o)[c.Name]; is {
@@ -371,7 +372,7 @@ func (r *rollbackRun) readManifest(
 	}
 	source.Claim = p // whose class, size and modes the new one must have
 	classes := &storagev1.StorageClassList{}
-	err = r.list(ctx, classes)
+	err = r.List(ctx, classes)
 	if err != nil && !apierrors.IsForbidden(err) {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -29,7 +30,7 @@ func (r *rollbackRun) readStorage(ctx context.Context, c *rollback.Claim, p *cor
 
 // addFull says why the storage takes no snapshot of the present data.
 func (r *rollbackRun) addFull(ctx context.Context, c *rollback.Claim, p *corev1.PersistentVolumeClaim) error {
-	classes, err := r.readClasses(ctx)
+	classes, err := readClasses(ctx, r.Factory)
 	if err != nil {
 		return err
 	}
@@ -61,10 +62,10 @@ func (r *rollbackRun) addFull(ctx context.Context, c *rollback.Claim, p *corev1.
 // readSchedule finds the class of the safety snapshot.
 func (r *rollbackRun) readSchedule(ctx context.Context, c *rollback.Claim, p *corev1.PersistentVolumeClaim) (err error) {
 	if r.schedules == nil {
-		if r.schedules, err = r.readSchedules(ctx, r.namespace, ""); err != nil {
+		if r.schedules, err = readSchedules(ctx, r.Factory, r.Namespace, ""); err != nil {
 			return err
 		}
-		if r.origins, err = r.readOrigins(ctx, r.schedules); err != nil {
+		if r.origins, err = readOrigins(ctx, r.Factory, r.schedules); err != nil {
 			return err
 		}
 	}
@@ -74,7 +75,7 @@ func (r *rollbackRun) readSchedule(ctx context.Context, c *rollback.Claim, p *co
 		templates = append(templates, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: v.Spec.VolumeSnapshotClassName})
 	}
 	for _, s := range r.schedules {
-		judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{}, r.origins.of(s)...)
+		judge, err := snapshots.NewJudge(term.Scheme, s, snapshots.Classes{}, r.origins.of(s)...)
 		if err == nil && judge.Selects(p) && s.DeletionTimestamp == nil {
 			templates = append(templates, &r.origins.decided(s).Spec.SnapshotTemplate.Spec)
 		}
@@ -90,7 +91,7 @@ func (r *rollbackRun) safetyClass(
 	ctx context.Context, p *corev1.PersistentVolumeClaim, templates []*v1alpha1.SnapshotTemplateSpec,
 ) (*string, error) {
 	list := &snapshotv1.VolumeSnapshotClassList{}
-	err := r.list(ctx, list)
+	err := r.List(ctx, list)
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
 	}

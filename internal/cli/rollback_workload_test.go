@@ -17,6 +17,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // Somebody has uninstalled the application after it was scaled to 0.
@@ -41,9 +42,9 @@ func TestAWorkloadThatIsGoneStopsNoRollbackOfItsPVCs(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			r := &rollbackRun{Factory: &Factory{
-				IOStreams: genericiooptions.IOStreams{Out: &out}, namespace: "shop",
-				client: fake.NewClientBuilder().WithScheme(newScheme()).Build(),
+			r := &rollbackRun{Factory: &term.Factory{
+				IOStreams: genericiooptions.IOStreams{Out: &out}, Namespace: "shop",
+				Client: fake.NewClientBuilder().WithScheme(term.NewScheme()).Build(),
 			}, workloadName: tc.workload, told: told{}}
 			if tc.claim != "" {
 				r.claims = []string{tc.claim}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -325,7 +326,7 @@ func newLife(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*life, error) 
 	s.Name, s.UID, s.CreationTimestamp = "steady", "steady", created
 	s.Spec.Selector, s.Spec.StorageClassNames, s.Spec.Suspend = v1alpha1.LabelSelector{}, nil, false
 	s.Spec.SnapshotTemplate.Spec, s.Spec.Group = v1alpha1.SnapshotTemplateSpec{}, nil // any class fits, and a group is like a PVC
-	judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{})
+	judge, err := snapshots.NewJudge(term.Scheme, s, snapshots.Classes{})
 	if err != nil {
 		return nil, err
 	}

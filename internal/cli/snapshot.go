@@ -20,16 +20,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-func newSnapshotCommand(f *Factory) *cobra.Command {
+func newSnapshotCommand(f *term.Factory) *cobra.Command {
 	var claim, cluster, hold string
-	var scope Scope
+	var scope term.Scope
 	var wait snapshotWait
 	cmd := &cobra.Command{
 		Use:     "snapshot (NAME | --pvc PVC | -l SELECTOR | --cluster-schedule NAME)",
-		GroupID: GroupAct,
+		GroupID: term.GroupAct,
 		Short:   "Take snapshots now",
 		Long: "Take a snapshot of every PVC of a schedule now, of all schedules that a label selector matches, of all\n" +
 			"schedules of a ClusterSnapshotSchedule, or of one PVC under each schedule that selects it. This also\n" +
@@ -42,7 +43,7 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 			fmt.Sprintf("The exit code is %d if a snapshot was refused or failed, or a schedule is left out, and %d at the timeout,\n"+
 				"which cancels nothing, or if a snapshot could not be marked, because its driver reports a time of 1970, as if\n"+
 				"it had answered before it cut.",
-				ExitFound, ExitTimeout),
+				term.ExitFound, term.ExitTimeout),
 		Example: `  # All PVCs of a schedule, and wait until the snapshots are ready
   kubectl snapsched snapshot nightly --wait
 
@@ -58,10 +59,10 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
   # All namespaces of a ClusterSnapshotSchedule
   kubectl snapsched snapshot --cluster-schedule gold --wait`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
-		RunE: f.connected(func(ctx context.Context, args []string) error {
+		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
+		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			name := strings.Join(args, "")
-			if given(name, claim, cluster, scope.Selector) != 1 || scope.AllNamespaces && scope.Selector == "" {
+			if term.Given(name, claim, cluster, scope.Selector) != 1 || scope.AllNamespaces && scope.Selector == "" {
 				return errors.New("name either a schedule or, with --pvc, a PVC, with -l, the labels of schedules, " +
 					"or, with --cluster-schedule, a ClusterSnapshotSchedule; -A needs -l")
 			}
@@ -72,7 +73,7 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 				return errors.New("--mark is for the snapshots that --wait waits for")
 			}
 			r := &request{
-				Factory: f, told: told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.namespace, until: wait.Until, mark: wait.Mark,
+				Factory: f, told: told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.Namespace, until: wait.Until, mark: wait.Mark,
 			}
 			err := r.holdFor(ctx, hold)
 			if err == nil {
@@ -96,7 +97,7 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 }
 
 // ofAny requests snapshots of what the user names.
-func (r *request) ofAny(ctx context.Context, name, claim, cluster string, scope *Scope) error {
+func (r *request) ofAny(ctx context.Context, name, claim, cluster string, scope *term.Scope) error {
 	switch {
 	case claim != "":
 		return r.ofClaim(ctx, claim)
@@ -110,7 +111,7 @@ func (r *request) ofAny(ctx context.Context, name, claim, cluster string, scope 
 
 // request is a request for snapshots.
 type request struct {
-	*Factory
+	*term.Factory
 	at      time.Time // the next full second of the API server's clock
 	targets []*target
 	// namespace is that of the targets; empty if they may be of any.
@@ -151,17 +152,17 @@ type target struct {
 
 // ofSchedule requests a snapshot of every PVC of a schedule.
 func (r *request) ofSchedule(ctx context.Context, name string) error {
-	s, err := r.readSchedule(ctx, name)
+	s, err := readSchedule(ctx, r.Factory, name)
 	if err != nil {
 		return err
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
+	if err := r.List(ctx, claims, client.InNamespace(r.namespace)); err != nil {
 		return err
 	}
 	err = r.find(ctx, []*v1alpha1.SnapshotSchedule{s}, claims.Items, func(_ *v1alpha1.SnapshotSchedule, why error) error { return why })
 	if err == nil && len(r.targets) == 0 {
-		err = failed(fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted", name))
+		err = term.Failed(fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted", name))
 	}
 	if err != nil {
 		return err
@@ -173,19 +174,19 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 // ofClaim requests a snapshot of a PVC under each schedule that selects it.
 func (r *request) ofClaim(ctx context.Context, name string) error {
 	claim := corev1.PersistentVolumeClaim{}
-	if err := r.get(ctx, name, &claim); err != nil {
+	if err := r.Get(ctx, name, &claim); err != nil {
 		return err
 	}
-	schedules, err := r.readSchedules(ctx, r.namespace, "")
+	schedules, err := readSchedules(ctx, r.Factory, r.namespace, "")
 	if err != nil {
 		return err
 	}
 	err = r.find(ctx, schedules, []corev1.PersistentVolumeClaim{claim}, func(_ *v1alpha1.SnapshotSchedule, why error) error {
-		r.warn("%s", why)
+		r.Warn("%s", why)
 		return nil
 	})
 	if err == nil && len(r.targets) == 0 {
-		err = failed(fmt.Errorf(
+		err = term.Failed(fmt.Errorf(
 			"no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s: 'kubectl snapsched coverage' says why", name))
 	}
 	if err != nil {
@@ -210,14 +211,14 @@ func (r *request) find(
 	ctx context.Context, schedules []*v1alpha1.SnapshotSchedule, claims []corev1.PersistentVolumeClaim,
 	refused func(*v1alpha1.SnapshotSchedule, error) error,
 ) error {
-	classes, err := r.readClasses(ctx)
+	classes, err := readClasses(ctx, r.Factory)
 	if err != nil {
 		return err
 	}
 	for _, s := range schedules {
-		judge, err := snapshots.NewJudge(scheme, s, classes)
+		judge, err := snapshots.NewJudge(term.Scheme, s, classes)
 		if err != nil {
-			err = failed(fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", r.inNamespace(s), err))
+			err = term.Failed(fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", r.inNamespace(s), err))
 		}
 		if err == nil {
 			err = r.addSelected(s, judge, claims)
@@ -258,11 +259,11 @@ func (r *request) add(
 	s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim, stopped map[string]string,
 ) {
 	if why := stopped[judge.Key(claim)]; why != "" {
-		r.warn("SnapshotSchedule %s takes no snapshot of the group of PersistentVolumeClaim %s, because of %s", r.inNamespace(s), claim.Name, why)
+		r.Warn("SnapshotSchedule %s takes no snapshot of the group of PersistentVolumeClaim %s, because of %s", r.inNamespace(s), claim.Name, why)
 		return
 	}
 	if reason := judge.Refused(claim); reason != "" {
-		r.warn("SnapshotSchedule %s skips PersistentVolumeClaim %s: %s", r.inNamespace(s), claim.Name, reason)
+		r.Warn("SnapshotSchedule %s skips PersistentVolumeClaim %s: %s", r.inNamespace(s), claim.Name, reason)
 		return
 	}
 	group := ""
@@ -273,7 +274,7 @@ func (r *request) add(
 		kind := kindsOfProblems[p.Reason]
 		stopped := kind.refuses || p.Reason == v1alpha1.ReasonGroupStopped
 		if stopped && concerns(p, claim.Name, group) && s.Status.ObservedGeneration == s.Generation {
-			r.warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s",
+			r.Warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s",
 				r.inNamespace(s), claim.Name, reported(p).words(r.Clock.Now()))
 		}
 	}

@@ -15,23 +15,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // ofSelected requests a snapshot of every PVC of the schedules that a label selector matches.
 // None is no error: before the first installation of an application there is nothing to save.
-func (r *request) ofSelected(ctx context.Context, scope *Scope) error {
-	r.namespace = scope.namespace(r.Factory)
-	schedules, err := r.readSchedules(ctx, r.namespace, scope.Selector)
+func (r *request) ofSelected(ctx context.Context, scope *term.Scope) error {
+	r.namespace = scope.Namespace(r.Factory)
+	schedules, err := readSchedules(ctx, r.Factory, r.namespace, scope.Selector)
 	if meta.IsNoMatchError(err) {
-		r.warn("the cluster has no SnapshotSchedules: their CustomResourceDefinition is not installed")
+		r.Warn("the cluster has no SnapshotSchedules: their CustomResourceDefinition is not installed")
 		schedules, err = nil, nil
 	}
 	if err != nil {
 		return err
 	}
 	if len(schedules) == 0 {
-		scope.sayNothingFound(r.Factory)
+		scope.SayNothingFound(r.Factory)
 		return nil
 	}
 	schedules = slices.DeleteFunc(schedules, func(s *v1alpha1.SnapshotSchedule) bool {
@@ -62,7 +63,7 @@ func (r *request) ofSelected(ctx context.Context, scope *Scope) error {
 // leaveOut says why a schedule takes no part in a request for many. What others write into theirs must not keep anybody
 // from a snapshot.
 func (r *request) leaveOut(why error) {
-	r.warn("%s", why)
+	r.Warn("%s", why)
 	r.without++
 }
 
@@ -71,7 +72,7 @@ func (r *request) leftOut() error {
 	if r.without == 0 {
 		return nil
 	}
-	return failed(fmt.Errorf("%s left out: the warnings say why", plural(r.without, "SnapshotSchedule")))
+	return term.Failed(fmt.Errorf("%s left out: the warnings say why", term.Plural(r.without, "SnapshotSchedule")))
 }
 
 // ofCluster requests a snapshot of every PVC of a ClusterSnapshotSchedule, whose operator
@@ -79,7 +80,7 @@ func (r *request) leftOut() error {
 func (r *request) ofCluster(ctx context.Context, name string) error {
 	r.namespace = ""
 	fleet := &v1alpha1.ClusterSnapshotSchedule{}
-	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, fleet); err != nil {
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, fleet); err != nil {
 		return err
 	}
 	children, err := r.childrenOf(ctx, fleet)
@@ -91,9 +92,9 @@ func (r *request) ofCluster(ctx context.Context, name string) error {
 		return err
 	}
 	if len(r.targets) == 0 {
-		return failed(fmt.Errorf("ClusterSnapshotSchedule %s selects no PVC that can be snapshotted", name))
+		return term.Failed(fmt.Errorf("ClusterSnapshotSchedule %s selects no PVC that can be snapshotted", name))
 	}
-	return annotateRequest(ctx, r, clusterScheduleResource, fleet, "", r.targets, func(v1alpha1.Request) (v1alpha1.Request, error) {
+	return annotateRequest(ctx, r, term.ClusterScheduleResource, fleet, "", r.targets, func(v1alpha1.Request) (v1alpha1.Request, error) {
 		return v1alpha1.Request{}, nil // a request for all replaces any other
 	})
 }
@@ -104,11 +105,11 @@ func (r *request) childrenOf(ctx context.Context, fleet *v1alpha1.ClusterSnapsho
 	if _, err := fleet.Spec.NamespaceSelector.AsSelector(); err != nil {
 		return nil, fmt.Errorf("ClusterSnapshotSchedule %s: %w", fleet.Name, err)
 	}
-	namespaces, err := r.readNamespaces(ctx)
+	namespaces, err := readNamespaces(ctx, r.Factory)
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.readSchedules(ctx, "", labels.Set{v1alpha1.LabelClusterSchedule: fleet.Name}.String())
+	all, err := readSchedules(ctx, r.Factory, "", labels.Set{v1alpha1.LabelClusterSchedule: fleet.Name}.String())
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (r *request) childrenOf(ctx context.Context, fleet *v1alpha1.ClusterSnapsho
 			children = append(children, snapshots.Decided(child, fleet, namespace))
 			continue
 		}
-		r.warn("namespace %s has no SnapshotSchedule of ClusterSnapshotSchedule %s", namespace.Name, fleet.Name)
+		r.Warn("namespace %s has no SnapshotSchedule of ClusterSnapshotSchedule %s", namespace.Name, fleet.Name)
 	}
 	return children, nil
 }
@@ -136,7 +137,7 @@ func (r *request) childrenOf(ctx context.Context, fleet *v1alpha1.ClusterSnapsho
 // findAll finds the targets under some schedules, each in its own namespace.
 func (r *request) findAll(ctx context.Context, schedules []*v1alpha1.SnapshotSchedule) error {
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
+	if err := r.List(ctx, claims, client.InNamespace(r.namespace)); err != nil {
 		return err
 	}
 	refused := map[*v1alpha1.SnapshotSchedule]bool{}
@@ -150,7 +151,7 @@ func (r *request) findAll(ctx context.Context, schedules []*v1alpha1.SnapshotSch
 	}
 	for _, s := range schedules {
 		if len(r.targetsOf(s)) == 0 && !refused[s] {
-			r.warn("SnapshotSchedule %s selects no PVC that can be snapshotted", r.inNamespace(s))
+			r.Warn("SnapshotSchedule %s selects no PVC that can be snapshotted", r.inNamespace(s))
 		}
 	}
 	r.selects = managed

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // runOn runs the plugin in the namespace default of a cluster, a month after start, and returns its exit code and what it printed.
@@ -37,12 +38,12 @@ func runOn(t *testing.T, c client.WithWatch, args ...string) (code int, printed 
 	t.Cleanup(server.Close)
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	var out bytes.Buffer
-	f := &Factory{
+	f := &term.Factory{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out},
-		Config:    genericclioptions.NewConfigFlags(true), Clock: clocktesting.NewFakePassiveClock(now), client: c,
+		Config:    genericclioptions.NewConfigFlags(true), Clock: clocktesting.NewFakePassiveClock(now), Client: c,
 	}
 	f.Config.APIServer, f.Config.Namespace = &server.URL, ptr.To("default")
-	code = execute(context.Background(), newRoot(f), args)
+	code = term.Execute(context.Background(), newRoot(f), args)
 	return code, out.String()
 }
 
@@ -90,7 +91,7 @@ func TestOneScheduleKeepsNoOtherNamespaceFromItsSnapshot(t *testing.T) {
 				test.change(bad)
 			}
 			good, of := goldIn("shop")
-			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(bad, claim, good, of).WithInterceptorFuncs(interceptor.Funcs{
+			c := fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(bad, claim, good, of).WithInterceptorFuncs(interceptor.Funcs{
 				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 					if test.denied != nil && o.GetNamespace() == "evil" {
 						return test.denied
@@ -102,7 +103,7 @@ func TestOneScheduleKeepsNoOtherNamespaceFromItsSnapshot(t *testing.T) {
 			if requestOf(t, c, good, "shop", "gold") == "" {
 				t.Error("namespace shop gets no snapshot")
 			}
-			if code != ExitFound || !strings.Contains(printed, "Warning: "+test.warns) || !strings.Contains(printed, "error: 1 SnapshotSchedule left out") {
+			if code != term.ExitFound || !strings.Contains(printed, "Warning: "+test.warns) || !strings.Contains(printed, "error: 1 SnapshotSchedule left out") {
 				t.Errorf("exit code %d: %s", code, printed)
 			}
 		})
@@ -112,9 +113,9 @@ func TestOneScheduleKeepsNoOtherNamespaceFromItsSnapshot(t *testing.T) {
 func TestAScheduleThatIsGoneEndsNoWaitForOthers(t *testing.T) {
 	gone, _ := goldIn("evil")
 	s, claim := goldIn("shop")
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s).Build()
+	c := fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(s).Build()
 	var out bytes.Buffer
-	r := &request{Factory: &Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &out}, client: c}, told: told{}}
+	r := &request{Factory: &term.Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &out}, Client: c}, told: told{}}
 	for _, of := range []*v1alpha1.SnapshotSchedule{gone, s} {
 		r.targets = append(r.targets, &target{schedule: of, claim: claim.(*corev1.PersistentVolumeClaim)})
 	}
@@ -136,7 +137,7 @@ func TestAnEditOfATenantStopsNoConfirmationOfAFleet(t *testing.T) {
 	child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(fleet, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
 	child.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: "fleet-uid"}
 	child.Spec.Jitter = "7h" // more than the interval, which is invalid
-	c := fake.NewClientBuilder().WithScheme(scheme).
+	c := fake.NewClientBuilder().WithScheme(term.Scheme).
 		WithObjects(fleet, child, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "evil"}}).Build()
 	code, printed := runOn(t, c, "confirm", "--cluster-schedule", "gold")
 	if err := c.Get(context.Background(), client.ObjectKeyFromObject(fleet), fleet); err != nil {
@@ -173,7 +174,7 @@ func TestAnEditOfATenantStopsNoRequestOfAFleet(t *testing.T) {
 				objects = append(objects, child, claim, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 			}
 			excluded := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "lab", Annotations: map[string]string{v1alpha1.AnnotationExclude: ""}}}
-			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, excluded)...).Build()
+			c := fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(append(objects, excluded)...).Build()
 			code, printed := runOn(t, c, "snapshot", "--cluster-schedule", "gold")
 			if code != 0 || !strings.HasSuffix(printed, "gold requested 2 snapshots\n") || strings.Contains(printed, "Warning") {
 				t.Errorf("exit code %d: %s", code, printed)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // requestMark is an annotation that says of a snapshot what only its requester knows, such as that the
@@ -58,13 +59,13 @@ func (m *requestMark) set(ctx context.Context, r *request, v client.Object) {
 	_, kind := resourceOf(v)
 	if at := progressOf(v).cutAt; at.UTC().Year() == time.Unix(0, 0).UTC().Year() {
 		r.unmarked = append(r.unmarked, fmt.Errorf("%w: %s %s is not marked: its driver reports %s as the time of its data, so nobody "+
-			"knows whether it is cut", errInconclusive, kind, v.GetName(), timestamp(at)))
+			"knows whether it is cut", term.ErrInconclusive, kind, v.GetName(), term.Timestamp(at)))
 		return
 	}
 	mark := metadata(map[string]any{"uid": v.GetUID(), "annotations": map[string]any{m.key: m.value}})
-	err := r.patch(ctx, v.DeepCopyObject().(client.Object), mark)
+	err := sendPatch(ctx, r.Factory, v.DeepCopyObject().(client.Object), mark)
 	if err != nil {
-		r.unmarked = append(r.unmarked, failed(fmt.Errorf("mark %s %s: %w", kind, v.GetName(), err)))
+		r.unmarked = append(r.unmarked, term.Failed(fmt.Errorf("mark %s %s: %w", kind, v.GetName(), err)))
 	}
 }
 
@@ -73,7 +74,7 @@ func (r *request) holdFor(ctx context.Context, until string) error {
 	if until == "" {
 		return nil
 	}
-	now, err := r.serverTime(ctx)
+	now, err := r.ServerTime(ctx)
 	if err != nil {
 		return fmt.Errorf("read the API server's clock: %w", err)
 	}
@@ -92,6 +93,6 @@ func (r *request) hold(ctx context.Context, t *target, v client.Object) {
 	}
 	r.held.Insert(v.GetUID())
 	if err := r.holding.holdOne(ctx, v); err != nil {
-		r.unmarked = append(r.unmarked, failed(fmt.Errorf("hold: %w", err)))
+		r.unmarked = append(r.unmarked, term.Failed(fmt.Errorf("hold: %w", err)))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // sameRequest is how far apart the requests of two people may be so that the later one
@@ -25,7 +26,7 @@ const sameRequest = time.Minute
 // request requests a snapshot of the targets under a schedule: of one PVC, or of all if no
 // name is given.
 func (r *request) request(ctx context.Context, s *v1alpha1.SnapshotSchedule, claim string, targets []*target) error {
-	return annotateRequest(ctx, r, scheduleResource, s, claim, targets, func(before v1alpha1.Request) (v1alpha1.Request, error) {
+	return annotateRequest(ctx, r, term.ScheduleResource, s, claim, targets, func(before v1alpha1.Request) (v1alpha1.Request, error) {
 		return r.unserved(ctx, s, before)
 	})
 }
@@ -39,7 +40,7 @@ func annotateRequest[T any, P interface {
 	unserved func(before v1alpha1.Request) (v1alpha1.Request, error),
 ) error {
 	if r.at.IsZero() {
-		now, err := r.serverTime(ctx)
+		now, err := r.ServerTime(ctx)
 		if err != nil {
 			return fmt.Errorf("read the API server's clock: %w", err)
 		}
@@ -54,7 +55,7 @@ func annotateRequest[T any, P interface {
 			return nil, fmt.Errorf("SnapshotSchedule %s: %w", o.GetName(), err)
 		}
 		if before.At.Sub(r.at) >= sameRequest {
-			r.warn("this replaces the request for %s", timestamp(before.At))
+			r.Warn("this replaces the request for %s", term.Timestamp(before.At))
 		}
 		return metadata(map[string]any{
 			"resourceVersion": o.GetResourceVersion(),
@@ -62,16 +63,16 @@ func annotateRequest[T any, P interface {
 		}), nil
 	})
 	if err != nil {
-		return failed(err)
+		return term.Failed(err)
 	}
 	for _, t := range targets {
 		t.at = made.At
 	}
-	what := "requested " + plural(len(targets), "snapshot")
+	what := "requested " + term.Plural(len(targets), "snapshot")
 	if r.namespace == "" && o.GetNamespace() != "" {
 		what += " in namespace " + o.GetNamespace()
 	}
-	r.did(resource, o.GetName(), what)
+	r.Did(resource, o.GetName(), what)
 	return nil
 }
 
@@ -114,7 +115,7 @@ func mergeRequests(
 // unserved returns the part of a request that still waits: for those of its PVCs that have no
 // snapshot for it yet, and get one. Of a request for all, that is for all if many wait.
 func (r *request) unserved(ctx context.Context, s *v1alpha1.SnapshotSchedule, before v1alpha1.Request) (v1alpha1.Request, error) {
-	inv, err := r.readInventory(ctx, s.Namespace, labels.Everything(), managed, ofSchedule(s.Name))
+	inv, err := readInventory(ctx, r.Factory, s.Namespace, labels.Everything(), managed, ofSchedule(s.Name))
 	if apierrors.IsForbidden(err) {
 		return before, nil // without permission to list PVCs and snapshots, all of them may wait
 	}
@@ -154,5 +155,5 @@ func (r *request) ofFleet(s *v1alpha1.SnapshotSchedule) error {
 		return nil
 	}
 	return fmt.Errorf("SnapshotSchedule %s belongs to ClusterSnapshotSchedule %s, and takes snapshots on its requests only: "+
-		"use %s snapshot --cluster-schedule %s", r.inNamespace(s), owner.Name, Name, word(owner.Name))
+		"use %s snapshot --cluster-schedule %s", r.inNamespace(s), owner.Name, term.Name, term.ShellWord(owner.Name))
 }

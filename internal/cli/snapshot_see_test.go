@@ -22,15 +22,16 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // seeing is a request for a snapshot of one PVC at noon, in a cluster with some objects.
 func seeing(t *testing.T, s *v1alpha1.SnapshotSchedule, key, until string, objects ...client.Object) (*request, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
-	f := &Factory{
-		IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, namespace: "shop",
-		client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
+	f := &term.Factory{
+		IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, Namespace: "shop",
+		Client: fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(objects...).Build(),
 	}
 	return &request{
 		Factory: f, namespace: "shop", until: until, members: map[types.UID]sets.Set[string]{}, told: told{}, groups: s.Spec.Group != nil,
@@ -63,14 +64,14 @@ func TestCutAt1970IsNeverMarked(t *testing.T) {
 				t.Fatalf("it waits for %v", r.waiting())
 			}
 			marked := &snapshotv1.VolumeSnapshot{}
-			if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(v), marked); err != nil {
+			if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(v), marked); err != nil {
 				t.Fatal(err)
 			}
 			if got := marked.Annotations["example.com/quiesced"] == "true"; got != c.marked {
 				t.Errorf("marked: %v", got)
 			}
 			if err := errors.Join(r.unmarked...); c.marked != (err == nil) ||
-				err != nil && (exitCode(err) != ExitTimeout || !strings.Contains(err.Error(), c.message)) {
+				err != nil && (term.ExitCode(err) != term.ExitTimeout || !strings.Contains(err.Error(), c.message)) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -101,7 +102,7 @@ func TestAPVCThatTheRecordLacksIsNotCut(t *testing.T) {
 				t.Errorf("done: %v; it says %s", done, out)
 			}
 			marked := &groupv1.VolumeGroupSnapshot{}
-			if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(group), marked); err != nil {
+			if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(group), marked); err != nil {
 				t.Fatal(err)
 			}
 			if got := marked.Annotations["example.com/quiesced"] == "true"; got != c.done {
@@ -121,7 +122,7 @@ func TestASnapshotOnRequestIsHeldOnceItIsCut(t *testing.T) {
 	r.holding, r.held = &holding{Factory: r.Factory, reason: heldOnRequest, now: start, end: start.Add(7 * 24 * time.Hour)}, sets.New[types.UID]()
 	hold := func(of *snapshotv1.VolumeSnapshot) string {
 		fresh := &snapshotv1.VolumeSnapshot{}
-		if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(of), fresh); err != nil {
+		if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(of), fresh); err != nil {
 			t.Fatal(err)
 		}
 		*of = *fresh
@@ -133,7 +134,7 @@ func TestASnapshotOnRequestIsHeldOnceItIsCut(t *testing.T) {
 		t.Errorf("held until %s before it was cut", got)
 	}
 	v.Status = &snapshotv1.VolumeSnapshotStatus{CreationTime: ptr.To(metav1.NewTime(start)), ReadyToUse: ptr.To(false)}
-	if err := r.client.Update(t.Context(), v); err != nil {
+	if err := r.Client.Update(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -85,8 +86,8 @@ func (r *request) wait(ctx context.Context, wait *Wait) error {
 			err = wait.Follow(ctx, r.Factory, kind, to, client.InNamespace(r.namespace), r.selects)
 		}
 	}
-	if uncut := r.uncut(); errors.Is(err, errTimeout) && r.until == untilCut && len(uncut) > 0 {
-		r.warn("nothing is cancelled: these may still be cut, at a time that nobody waits for: %s", strings.Join(uncut, ", "))
+	if uncut := r.uncut(); errors.Is(err, term.ErrTimeout) && r.until == untilCut && len(uncut) > 0 {
+		r.Warn("nothing is cancelled: these may still be cut, at a time that nobody waits for: %s", strings.Join(uncut, ", "))
 	}
 	if ctx.Err() != nil && len(r.waiting()) > 0 {
 		err = fmt.Errorf("%w\nThe request stays: the snapshots are taken all the same, and nobody waits for them or marks or holds them", err)
@@ -121,10 +122,10 @@ func (r *request) see(ctx context.Context, v client.Object, deleted bool) (furth
 		t.state, further = state, true
 		if t.done {
 			resource, _ := resourceOf(v)
-			r.did(resource, v.GetName(), state)
+			r.Did(resource, v.GetName(), state)
 			r.mark.set(ctx, r, v)
 		} else {
-			say(r.ErrOut, r.nameOf(t)+": "+state)
+			term.Say(r.ErrOut, r.nameOf(t)+": "+state)
 		}
 	}
 	return further
@@ -145,7 +146,7 @@ func (r *request) lacks(ctx context.Context, v client.Object, claim string) bool
 	}
 	return apiwait.PollUntilContextTimeout(ctx, poll/5, 3*poll, true, func(ctx context.Context) (bool, error) {
 		all, of := &snapshotv1.VolumeSnapshotList{}, sets.New[string]()
-		if err := r.list(ctx, all, client.InNamespace(v.GetNamespace())); err != nil {
+		if err := r.List(ctx, all, client.InNamespace(v.GetNamespace())); err != nil {
 			return false, err
 		}
 		for i := range all.Items {
@@ -245,7 +246,7 @@ func (r *request) explain(ctx context.Context) error {
 		}
 		asked[key] = true
 		s := &v1alpha1.SnapshotSchedule{}
-		err := r.client.Get(ctx, key, s)
+		err := r.Client.Get(ctx, key, s)
 		if apierrors.IsNotFound(err) {
 			r.told.once(r.ErrOut, fmt.Sprintf("SnapshotSchedule %s is gone", r.inNamespace(t.schedule)))
 			continue

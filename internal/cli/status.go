@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -69,12 +70,12 @@ type claimStatus struct {
 	lacks map[string]bool
 }
 
-func newStatusCommand(f *Factory) *cobra.Command {
-	var scope Scope
-	var output Output
+func newStatusCommand(f *term.Factory) *cobra.Command {
+	var scope term.Scope
+	var output term.Output
 	cmd := &cobra.Command{
 		Use:     "status [NAME]",
-		GroupID: GroupShow,
+		GroupID: term.GroupShow,
 		Short:   "Show each PVC's newest ready snapshot, next slot and problems",
 		Long: "Show, for each PVC of the schedules, its newest ready snapshot, the next slot, the number of\n" +
 			"snapshots and what is wrong; and the conditions of each schedule in words.",
@@ -87,9 +88,9 @@ func newStatusCommand(f *Factory) *cobra.Command {
   # The names of PVCs with a problem, in all namespaces
   kubectl snapsched status -A -o json | jq -r '.items[].persistentVolumeClaims[] | select(.problems) | .name'`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
-		RunE: f.connected(func(ctx context.Context, args []string) error {
-			found, inv, err := scope.read(ctx, f, args)
+		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
+		RunE: f.Connected(func(ctx context.Context, args []string) error {
+			found, inv, err := readSelected(ctx, &scope, f, args)
 			if err != nil {
 				return err
 			}
@@ -99,36 +100,36 @@ func newStatusCommand(f *Factory) *cobra.Command {
 				all[i] = statusOf(s, inv, f.Clock.Now())
 				pointers = append(pointers, &all[i])
 			}
-			f.findLife(ctx, pointers)
-			if len(all) == 0 && !output.Structured() && output.Format != Names {
-				scope.sayNothingFound(f)
+			findLife(ctx, f, pointers)
+			if len(all) == 0 && !output.Structured() && output.Format != term.Names {
+				scope.SayNothingFound(f)
 				return nil
 			}
 			return printStatus(f.Out, &output, all, f.Clock.Now())
 		}),
 	}
 	scope.AddFlags(cmd, "schedules")
-	output.AddFlags(cmd, true, JSON, YAML, Names, Wide)
+	output.AddFlags(cmd, true, term.JSON, term.YAML, term.Names, term.Wide)
 	return cmd
 }
 
-// read reads the schedule of the arguments, or all of the scope, with what they select
+// readSelected reads the schedule of the arguments, or all of the scope, with what they select
 // and own.
-func (s *Scope) read(ctx context.Context, f *Factory, args []string) ([]*v1alpha1.SnapshotSchedule, *inventory, error) {
+func readSelected(ctx context.Context, s *term.Scope, f *term.Factory, args []string) ([]*v1alpha1.SnapshotSchedule, *inventory, error) {
 	if len(args) > 0 {
 		if s.AllNamespaces || s.Selector != "" {
 			return nil, nil, fmt.Errorf("a name cannot be combined with --all-namespaces or --selector")
 		}
-		one, inv, err := f.readOf(ctx, args[0])
+		one, inv, err := readOf(ctx, f, args[0])
 		return []*v1alpha1.SnapshotSchedule{one}, inv, err
 	}
-	found, err := f.readSchedules(ctx, s.namespace(f), s.Selector)
+	found, err := readSchedules(ctx, f, s.Namespace(f), s.Selector)
 	if err != nil || len(found) == 0 {
 		return nil, nil, err
 	}
-	inv, err := f.readInventory(ctx, s.namespace(f), labels.Everything(), managed)
+	inv, err := readInventory(ctx, f, s.Namespace(f), labels.Everything(), managed)
 	if err == nil {
-		inv.origins, err = f.readOrigins(ctx, found)
+		inv.origins, err = readOrigins(ctx, f, found)
 	}
 	return found, inv, err
 }
@@ -185,7 +186,7 @@ func (c *claimStatus) protect(
 
 // part returns the row of a PVC of a group.
 func (c claimStatus) part(d *snapshots.Judgment, p *snapshots.Part, now time.Time) claimStatus {
-	c.Name, c.Group, c.VerifiedTime = p.Claim, d.Group, timeOf(p.Drills.Verified)
+	c.Name, c.Group, c.VerifiedTime = p.Claim, d.Group, term.TimeOf(p.Drills.Verified)
 	c.count(p.Snapshots, now)
 	c.Snapshots, c.lacks = len(p.Snapshots), map[string]bool{}
 	for i := range d.Series.Snapshots {
@@ -203,11 +204,11 @@ func claimStatusOf(series *series, d *snapshots.Judgment, now time.Time) claimSt
 	switch {
 	case d.SkipReason != "":
 	case d.Due:
-		row.NextSnapshotTime = timeOf(d.Slots.Current)
+		row.NextSnapshotTime = term.TimeOf(d.Slots.Current)
 	default:
-		row.NextSnapshotTime = timeOf(d.Slots.Next)
+		row.NextSnapshotTime = term.TimeOf(d.Slots.Next)
 	}
-	row.VerifiedTime = timeOf(d.Drills(now).Verified)
+	row.VerifiedTime = term.TimeOf(d.Drills(now).Verified)
 	row.count(d.Series.Snapshots, now)
 	return row
 }
@@ -221,27 +222,27 @@ func (c *claimStatus) count(all []retention.Snapshot, now time.Time) {
 		}
 	}
 	if i := retention.NewestReady(all, now); i >= 0 {
-		c.NewestReady, c.NewestReadyTime = all[i].Name, timeOf(all[i].AgeBase(now))
+		c.NewestReady, c.NewestReadyTime = all[i].Name, term.TimeOf(all[i].AgeBase(now))
 	}
 }
 
-func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Time) error {
+func printStatus(w io.Writer, output *term.Output, all []scheduleStatus, now time.Time) error {
 	if output.Structured() {
 		return output.PrintStructured(w, map[string]any{"items": all})
 	}
-	style := StyleOf(w)
+	style := term.StyleOf(w)
 	for i, s := range all {
-		if output.Format == Names {
-			fmt.Fprintln(w, scheduleResource+"/"+s.Name)
+		if output.Format == term.Names {
+			fmt.Fprintln(w, term.ScheduleResource+"/"+s.Name)
 			continue
 		}
 		if !output.NoHeaders {
 			if i > 0 {
 				fmt.Fprintln(w)
 			}
-			say(w, style.Bold(s.Namespace+"/"+s.Name)+": "+s.Policy)
+			term.Say(w, style.Bold(s.Namespace+"/"+s.Name)+": "+s.Policy)
 			for _, line := range s.conditionWords(style) {
-				say(w, "  "+line)
+				term.Say(w, "  "+line)
 			}
 		}
 		if len(s.PersistentVolumeClaims) == 0 {
@@ -256,7 +257,7 @@ func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Tim
 
 // table has a row for each PVC, the column GROUP if any belongs to a group, and VERIFIED if any drill
 // succeeded. What is wrong with a group is said once.
-func (s *scheduleStatus) table(now time.Time, alone bool) *Table {
+func (s *scheduleStatus) table(now time.Time, alone bool) *term.Table {
 	columns := []any{"PVC", "GROUP", "NEWEST READY", "VERIFIED", "NEXT", "SNAPSHOTS", "+READY", "+NEWEST READY NAME", "+MAP KEY", "PROBLEM"}
 	const group, verified = 1, 3
 	drilled := slices.ContainsFunc(s.PersistentVolumeClaims, func(c claimStatus) bool { return c.VerifiedTime != nil })
@@ -277,14 +278,14 @@ func (s *scheduleStatus) table(now time.Time, alone bool) *Table {
 	for _, column := range without(columns) {
 		header = append(header, column.(string))
 	}
-	table := NewTable(header...)
+	table := term.NewTable(header...)
 	for i, c := range s.PersistentVolumeClaims {
 		problems := c.problemWords(now)
 		if i > 0 && c.Group != "" && problems != "" && s.PersistentVolumeClaims[i-1].MapKey == c.MapKey {
 			problems = "as above"
 		}
-		row := without([]any{labelOf(c.Name, c.State), c.Group, age(now, valueOf(c.NewestReadyTime)), age(now, valueOf(c.VerifiedTime)),
-			due(now, valueOf(c.NextSnapshotTime)), c.Snapshots, c.Ready, c.NewestReady, c.MapKey, problems})
+		row := without([]any{labelOf(c.Name, c.State), c.Group, term.Age(now, term.ValueOf(c.NewestReadyTime)), term.Age(now, term.ValueOf(c.VerifiedTime)),
+			term.Due(now, term.ValueOf(c.NextSnapshotTime)), c.Snapshots, c.Ready, c.NewestReady, c.MapKey, problems})
 		if alone {
 			row = slices.Concat([]any{s.Namespace, s.Name}, row)
 		}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -105,16 +106,16 @@ func renewedAt(lease *coordinationv1.Lease) time.Time {
 }
 
 // findLife fills in for how long the operator has shown no sign of life, where something should have happened.
-func (f *Factory) findLife(ctx context.Context, all []*scheduleStatus) {
+func findLife(ctx context.Context, f *term.Factory, all []*scheduleStatus) {
 	if !slices.ContainsFunc(all, func(s *scheduleStatus) bool { return len(s.unanswered) > 0 }) {
 		return
 	}
-	now, err := f.serverTime(ctx)
+	now, err := f.ServerTime(ctx)
 	if err != nil { // whose clock is right is not known
 		return
 	}
-	namespaces := f.operatorNamespaces(ctx)
-	lease := f.readLease(ctx, namespaces)
+	namespaces := operatorNamespaces(ctx, f)
+	lease := readLease(ctx, f, namespaces)
 	for _, s := range all {
 		s.operatorNamespace = namespaces[0]
 		if s.silent = lifeOf(s.unanswered, lease, now); lease != nil {
@@ -126,10 +127,10 @@ func (f *Factory) findLife(ctx context.Context, all []*scheduleStatus) {
 // operatorNamespaces returns in which namespaces an operator may be: those of the accounts that have its ClusterRole in the
 // whole cluster or, where they are not known, that of the documentation. Whoever has the role edit in a namespace can make
 // a lease, a ServiceAccount and a Deployment of any name in it, but no ClusterRoleBinding.
-func (f *Factory) operatorNamespaces(ctx context.Context) []string {
+func operatorNamespaces(ctx context.Context, f *term.Factory) []string {
 	bindings, found := &rbacv1.ClusterRoleBindingList{}, sets.New[string]()
 	// If they may not be listed, there is none.
-	_ = f.list(ctx, bindings, client.MatchingLabels{"app.kubernetes.io/name": snapshots.Name})
+	_ = f.List(ctx, bindings, client.MatchingLabels{"app.kubernetes.io/name": snapshots.Name})
 	for _, b := range bindings.Items {
 		for _, subject := range b.Subjects {
 			if strings.HasSuffix(b.RoleRef.Name, "-manager-role") && subject.Kind == rbacv1.ServiceAccountKind {
@@ -145,10 +146,10 @@ func (f *Factory) operatorNamespaces(ctx context.Context) []string {
 
 // readLease returns the lease of the operator in one of some namespaces; nil if it may not be read, or there is none. Of
 // several operators it is that of the one that renewed it last: that one may take what the others do not.
-func (f *Factory) readLease(ctx context.Context, namespaces []string) (last *coordinationv1.Lease) {
+func readLease(ctx context.Context, f *term.Factory, namespaces []string) (last *coordinationv1.Lease) {
 	for _, namespace := range namespaces {
 		lease := &coordinationv1.Lease{}
-		err := f.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: snapshots.LeaseName}, lease)
+		err := f.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: snapshots.LeaseName}, lease)
 		if err == nil && (last == nil || renewedAt(lease).After(renewedAt(last))) {
 			last = lease
 		}
@@ -157,7 +158,7 @@ func (f *Factory) readLease(ctx context.Context, namespaces []string) (last *coo
 }
 
 // lifeWords says that the operator shows no sign of life; nothing if it may live.
-func (s *scheduleStatus) lifeWords(style Style) []string {
+func (s *scheduleStatus) lifeWords(style term.Style) []string {
 	if s.silent == 0 {
 		return nil
 	}

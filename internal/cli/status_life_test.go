@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -181,8 +182,8 @@ func TestOnlyTheLeaseOfTheOperatorDecides(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &Factory{client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(test.objects...).Build()}
-			lease := f.readLease(context.Background(), f.operatorNamespaces(context.Background()))
+			f := &term.Factory{Client: fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(test.objects...).Build()}
+			lease := readLease(context.Background(), f, operatorNamespaces(context.Background(), f))
 			if test.namespace == "" {
 				if lease != nil {
 					t.Errorf("the lease of namespace %s decides", lease.Namespace)
@@ -204,7 +205,7 @@ func TestStatusNamesWhereTheOperatorIs(t *testing.T) {
 	s := scheduleStatus{now: start, silent: 65 * time.Second}
 	for namespace, want := range map[string]string{"": "snapshotschedule-system", "backup": "backup"} {
 		s.operatorNamespace = namespace
-		got := strings.Join(s.conditionWords(Style{}), "\n")
+		got := strings.Join(s.conditionWords(term.Style{}), "\n")
 		if !strings.Contains(got, "Operator: no sign of life since 65s: kubectl -n "+want+" get pods,lease") {
 			t.Errorf("got %q", got)
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // since is for how long the operator has said what a condition says.
@@ -23,7 +24,7 @@ func (s *scheduleStatus) since(c *metav1.Condition) string {
 }
 
 // protectionWords says how many PVCs are protected now, whatever the operator wrote.
-func (s *scheduleStatus) protectionWords(style Style) []string {
+func (s *scheduleStatus) protectionWords(style term.Style) []string {
 	n, good, gaps, waits, worst := 0, 0, 0, 0, ""
 	for _, c := range s.PersistentVolumeClaims {
 		if c.Protection == "" {
@@ -41,7 +42,7 @@ func (s *scheduleStatus) protectionWords(style Style) []string {
 			waits++
 		}
 	}
-	all := plural(n, "PVC")
+	all := term.Plural(n, "PVC")
 	switch {
 	case s.InvalidSpec != "":
 		return nil
@@ -58,7 +59,7 @@ func (s *scheduleStatus) protectionWords(style Style) []string {
 }
 
 // conditionWords says how a schedule is, in sentences.
-func (s *scheduleStatus) conditionWords(style Style) []string {
+func (s *scheduleStatus) conditionWords(style term.Style) []string {
 	var lines []string
 	if s.InvalidSpec != "" {
 		lines = append(lines, style.Bad("Invalid spec: ")+s.InvalidSpec+". Nothing is created and nothing is deleted.")

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
@@ -56,12 +57,12 @@ type mark struct {
 	state  retention.State
 }
 
-func newTimelineCommand(f *Factory) *cobra.Command {
-	var output Output
+func newTimelineCommand(f *term.Factory) *cobra.Command {
+	var output term.Output
 	var claim string
 	cmd := &cobra.Command{
 		Use:     "timeline NAME",
-		GroupID: GroupShow,
+		GroupID: term.GroupShow,
 		Short:   "Draw the snapshots of each PVC over time",
 		Long: "Draw one line for each PVC of a schedule: its snapshots by age, what keeps them, holds and failures,\n" +
 			"and when the next ones are due. Old ages are drawn closer together if the line is too short.",
@@ -70,10 +71,10 @@ func newTimelineCommand(f *Factory) *cobra.Command {
 
   # One PVC, on a line of 160 columns, without colors
   COLUMNS=160 NO_COLOR=1 kubectl snapsched timeline nightly --pvc data-0`,
-		Args:              argument("NAME", 1),
-		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
-		RunE: f.connected(func(ctx context.Context, args []string) error {
-			s, inv, err := f.readOf(ctx, args[0])
+		Args:              term.Argument("NAME", 1),
+		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
+		RunE: f.Connected(func(ctx context.Context, args []string) error {
+			s, inv, err := readOf(ctx, f, args[0])
 			if err != nil {
 				return err
 			}
@@ -87,13 +88,13 @@ func newTimelineCommand(f *Factory) *cobra.Command {
 			case output.Structured():
 				return output.PrintStructured(f.Out, t)
 			}
-			t.draw(f.Out, StyleOf(f.Out), WidthOf(f.Out), now)
+			t.draw(f.Out, term.StyleOf(f.Out), term.WidthOf(f.Out), now)
 			return nil
 		}),
 	}
 	cmd.Flags().StringVar(&claim, "pvc", "", "Draw this PVC, or its group, only.")
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
-	output.AddFlags(cmd, false, JSON, YAML)
+	output.AddFlags(cmd, false, term.JSON, term.YAML)
 	return cmd
 }
 
@@ -118,7 +119,7 @@ func lineOf(series *series, state string, d *snapshots.Judgment, judge *snapshot
 		s, verdict := &d.Series.Snapshots[i], d.Retention.Verdicts[i]
 		snapshotState := s.State(now, judge.ReadyDeadline())
 		m := mark{
-			Name: s.Name, Time: *timeOf(s.AgeBase(now)), State: snapshotState.String(), Verdict: verdict.String(),
+			Name: s.Name, Time: *term.TimeOf(s.AgeBase(now)), State: snapshotState.String(), Verdict: verdict.String(),
 			verdict: verdict, state: snapshotState,
 		}
 		if at, verified := s.Drill(now); verified {
@@ -142,7 +143,7 @@ func lineOf(series *series, state string, d *snapshots.Judgment, judge *snapshot
 		slots = append([]time.Time{d.Slots.Current}, slots...)
 	}
 	for _, slot := range slots[:min(2, len(slots))] {
-		line.Next = append(line.Next, *timeOf(slot))
+		line.Next = append(line.Next, *term.TimeOf(slot))
 	}
 	return line
 }
@@ -158,7 +159,7 @@ const (
 type symbol struct {
 	text    string
 	meaning string
-	paint   func(Style, string) string
+	paint   func(term.Style, string) string
 	is      func(*mark) bool
 }
 
@@ -173,23 +174,23 @@ func (m *mark) leaves() bool {
 
 // symbols are ordered by importance.
 var symbols = []symbol{
-	{"x", "failed", Style.Bad, func(m *mark) bool { return m.state == retention.Failed }},
-	{"H", "held", Style.Warn, func(m *mark) bool {
+	{"x", "failed", term.Style.Bad, func(m *mark) bool { return m.state == retention.Failed }},
+	{"H", "held", term.Style.Warn, func(m *mark) bool {
 		return m.verdict == retention.HeldByAnnotation || m.verdict == retention.HeldByRestore
 	}},
-	{"○", "not ready", Style.Warn, func(m *mark) bool { return m.state != retention.Ready && !m.leaves() }},
-	{"!", "drill failed", Style.Bad, func(m *mark) bool { return m.Drill == drillFailed && !m.leaves() }},
-	{"y", "yearly", Style.magenta, verdictIs(retention.KeptYearly)},
-	{"m", "monthly", Style.magenta, verdictIs(retention.KeptMonthly)},
-	{"w", "weekly", Style.blue, verdictIs(retention.KeptWeekly)},
-	{"d", "daily", Style.cyan, verdictIs(retention.KeptDaily)},
-	{"h", "hourly", Style.Good, verdictIs(retention.KeptHourly)},
-	{"l", "last", Style.Good, verdictIs(retention.KeptLast)},
-	{"f", "floor", Style.Good, verdictIs(retention.Floor)},
-	{"~", "to be deleted after a delay", Style.Warn, func(m *mark) bool { return m.spared }},
-	{"v", "verified", Style.Good, func(m *mark) bool { return m.Drill == drillVerified && !m.leaves() }},
-	{"●", "kept", Style.Good, func(m *mark) bool { return !m.leaves() }},
-	{"-", "to be deleted", Style.Dim, (*mark).leaves},
+	{"○", "not ready", term.Style.Warn, func(m *mark) bool { return m.state != retention.Ready && !m.leaves() }},
+	{"!", "drill failed", term.Style.Bad, func(m *mark) bool { return m.Drill == drillFailed && !m.leaves() }},
+	{"y", "yearly", term.Style.Magenta, verdictIs(retention.KeptYearly)},
+	{"m", "monthly", term.Style.Magenta, verdictIs(retention.KeptMonthly)},
+	{"w", "weekly", term.Style.Blue, verdictIs(retention.KeptWeekly)},
+	{"d", "daily", term.Style.Cyan, verdictIs(retention.KeptDaily)},
+	{"h", "hourly", term.Style.Good, verdictIs(retention.KeptHourly)},
+	{"l", "last", term.Style.Good, verdictIs(retention.KeptLast)},
+	{"f", "floor", term.Style.Good, verdictIs(retention.Floor)},
+	{"~", "to be deleted after a delay", term.Style.Warn, func(m *mark) bool { return m.spared }},
+	{"v", "verified", term.Style.Good, func(m *mark) bool { return m.Drill == drillVerified && !m.leaves() }},
+	{"●", "kept", term.Style.Good, func(m *mark) bool { return !m.leaves() }},
+	{"-", "to be deleted", term.Style.Dim, (*mark).leaves},
 }
 
 func symbolOf(m *mark) int {
@@ -237,8 +238,6 @@ func (a axis) place(age time.Duration) int {
 	return max(0, a.width-1-int(math.Round(part*float64(a.width-1))))
 }
 
-const day = 24 * time.Hour
-
 // ticks are the ages that an axis may be labeled with.
 var ticks = []struct {
 	age  time.Duration
@@ -246,8 +245,8 @@ var ticks = []struct {
 }{
 	{time.Minute, "1m"}, {5 * time.Minute, "5m"}, {15 * time.Minute, "15m"}, {30 * time.Minute, "30m"},
 	{time.Hour, "1h"}, {2 * time.Hour, "2h"}, {6 * time.Hour, "6h"}, {12 * time.Hour, "12h"},
-	{day, "1d"}, {2 * day, "2d"}, {4 * day, "4d"}, {7 * day, "1w"}, {14 * day, "2w"}, {30 * day, "30d"}, {60 * day, "60d"},
-	{90 * day, "90d"}, {180 * day, "180d"}, {365 * day, "1y"}, {2 * 365 * day, "2y"}, {5 * 365 * day, "5y"}, {10 * 365 * day, "10y"},
+	{term.Day, "1d"}, {2 * term.Day, "2d"}, {4 * term.Day, "4d"}, {7 * term.Day, "1w"}, {14 * term.Day, "2w"}, {30 * term.Day, "30d"}, {60 * term.Day, "60d"},
+	{90 * term.Day, "90d"}, {180 * term.Day, "180d"}, {365 * term.Day, "1y"}, {2 * 365 * term.Day, "2y"}, {5 * 365 * term.Day, "5y"}, {10 * 365 * term.Day, "10y"},
 }
 
 // header returns the labels of the axis. They end at the place of their age.
@@ -268,8 +267,8 @@ func (a axis) header() string {
 }
 
 // draw draws a timeline as wide as the terminal.
-func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) {
-	fmt.Fprintln(w, fitLine(style.Bold(t.Namespace+"/"+t.Name)+": "+report.Line(t.Policy), width))
+func (t *timeline) draw(w io.Writer, style term.Style, width int, now time.Time) {
+	fmt.Fprintln(w, term.FitLine(style.Bold(t.Namespace+"/"+t.Name)+": "+report.Line(t.Policy), width))
 	if len(t.Rows) == 0 {
 		fmt.Fprintln(w, "\nNo PVC is selected, and there are no snapshots.")
 		return
@@ -288,7 +287,7 @@ func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) {
 		row := &t.Rows[i]
 		var following []string
 		for _, slot := range row.Next {
-			following = append(following, until(now, slot.Time))
+			following = append(following, term.Until(now, slot.Time))
 		}
 		fmt.Fprintf(w, "%-*s  %s %*s %*d\n", labels, shorten(row.label(), labels), row.plot(a, style, now, used),
 			next, cmp.Or(strings.Join(following, ", "), "-"), count, len(row.Snapshots))
@@ -297,7 +296,7 @@ func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) {
 }
 
 // plot returns the line of a PVC, and marks the symbols that it uses.
-func (l *timelineLine) plot(a axis, style Style, now time.Time, used []bool) string {
+func (l *timelineLine) plot(a axis, style term.Style, now time.Time, used []bool) string {
 	places := make([]int, a.width) // symbol + 1
 	for i := range l.Snapshots {
 		m := &l.Snapshots[i]
@@ -319,7 +318,7 @@ func (l *timelineLine) plot(a axis, style Style, now time.Time, used []bool) str
 }
 
 // legendOf explains the symbols that are used, in lines that fit the width.
-func legendOf(style Style, used []bool, width int) string {
+func legendOf(style term.Style, used []bool, width int) string {
 	var b strings.Builder
 	column := 0
 	for i := len(symbols) - 1; i >= 0; i-- {

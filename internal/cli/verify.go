@@ -26,13 +26,14 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/verify"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // verification is one run of verify.
 type verification struct {
-	*Factory
+	*term.Factory
 	// choice are the snapshots, and the PVCs that they are restored to.
 	choice      *restoration
 	options     verify.Options
@@ -43,12 +44,12 @@ type verification struct {
 	mu sync.Mutex // of output
 }
 
-func newVerifyCommand(f *Factory) *cobra.Command {
+func newVerifyCommand(f *term.Factory) *cobra.Command {
 	choice := &restoration{Factory: f, doing: "Verifying", options: restore.Options{Name: "verify-" + restore.SnapshotPlaceholder}}
 	r := &verification{Factory: f, choice: choice}
 	cmd := &cobra.Command{
 		Use:     "verify (SNAPSHOT | --pvc PVC | --schedule NAME) [-- COMMAND...]",
-		GroupID: GroupAct,
+		GroupID: term.GroupAct,
 		Short:   "Prove that snapshots can be restored",
 		Long: `Restore a snapshot, the newest one of a PVC, or those of all PVCs of a schedule, to a volume of a Job, and run a command on
 the data. The Job owns the volume: Kubernetes deletes both after the timeout, even if this command is gone.
@@ -62,7 +63,7 @@ If it ends with 0, the snapshot gets the annotation ` + v1alpha1.AnnotationVerif
 ` + v1alpha1.AnnotationVerifyFailed + ` with its last line. retention.minVerified keeps verified snapshots. A snapshot
 that the storage refuses to restore until the timeout has failed, too. Anything else, such as a quota, an image that is missing, or
 the timeout, says nothing about the data, and no annotation is written.
-` + fmt.Sprintf("\nThe exit code is %d if a snapshot failed, and %d if it is unknown whether all are good.", ExitFound, ExitTimeout),
+` + fmt.Sprintf("\nThe exit code is %d if a snapshot failed, and %d if it is unknown whether all are good.", term.ExitFound, term.ExitTimeout),
 		Example: `  # The newest snapshot of a PVC
   kubectl snapsched verify --pvc pgdata
 
@@ -72,10 +73,10 @@ the timeout, says nothing about the data, and no annotation is written.
   # With the application's own check
   kubectl snapsched verify --pvc pgdata --image postgres:18 -- pg_checksums --check -D /snapshot/pgdata`,
 		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: CompleteOne(f.CompleteSnapshots()),
-		Annotations:       map[string]string{failsWith: strconv.Itoa(ExitTimeout)},
+		ValidArgsFunction: term.CompleteOne(f.CompleteSnapshots()),
+		Annotations:       map[string]string{term.FailsWith: strconv.Itoa(term.ExitTimeout)},
 	}
-	cmd.RunE = f.connected(func(ctx context.Context, args []string) error {
+	cmd.RunE = f.Connected(func(ctx context.Context, args []string) error {
 		named := args
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 			named, r.options.Command = args[:dash], args[dash:]
@@ -94,7 +95,7 @@ the timeout, says nothing about the data, and no annotation is written.
 	})
 	cmd.Flags().StringVar(&choice.claim, "pvc", "", "Verify the newest ready snapshot of this PVC.")
 	cmd.Flags().StringVar(&choice.schedule, "schedule", "", "Verify the newest ready snapshot of each PVC of this schedule.")
-	cmd.Flags().StringVar(&choice.time, "as-of", "", "Verify snapshots of this time or earlier: "+asOfForms+".")
+	cmd.Flags().StringVar(&choice.time, "as-of", "", "Verify snapshots of this time or earlier: "+term.AsOfForms+".")
 	cmd.Flags().StringVar(&r.options.Image, "image", "", "Image of the command. If omitted, the operator's, where its Deployment can be "+
 		"read, else that of this release. Without a command, it has to contain "+verify.DefaultCommand[0]+".")
 	cmd.Flags().DurationVar(&r.options.Timeout, "drill-timeout", time.Hour, "How long a drill may take, its start included.")
@@ -105,7 +106,7 @@ the timeout, says nothing about the data, and no annotation is written.
 	cmd.Flags().BoolVar(&r.allowRetain, "allow-retain", false,
 		"Use a storage class with reclaimPolicy Retain, or one that may not be read: somebody has to delete the volumes.")
 	cmd.Flags().StringVar(&choice.dryRun, "dry-run", dryRunNone, `"client": only print the Jobs.`)
-	choice.output.AddFlags(cmd, false, JSON, YAML)
+	choice.output.AddFlags(cmd, false, term.JSON, term.YAML)
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
 	return cmd
@@ -133,12 +134,12 @@ func (r *verification) run(ctx context.Context) error {
 		return err
 	}
 	if r.options.Image == "" {
-		if r.options.Image, err = r.drillImage(ctx); err != nil {
+		if r.options.Image, err = drillImage(ctx, r.Factory); err != nil {
 			return err
 		}
 	}
 	pods := &corev1.PodList{}
-	if err := r.list(ctx, pods, client.InNamespace(r.namespace)); err != nil {
+	if err := r.List(ctx, pods, client.InNamespace(r.Namespace)); err != nil {
 		return err
 	}
 	drills := make([]*drill, len(all))
@@ -175,15 +176,12 @@ func (r *verification) drill(ctx context.Context, drills []*drill) error {
 	}
 	switch {
 	case result(verify.Failed):
-		return ErrFound
+		return term.ErrFound
 	case result(verify.Inconclusive):
-		return fmt.Errorf("%w: nothing was learned about some snapshots", errInconclusive)
+		return fmt.Errorf("%w: nothing was learned about some snapshots", term.ErrInconclusive)
 	}
 	return nil
 }
-
-// errInconclusive ends a command whose drills have shown nothing.
-var errInconclusive = errors.New("inconclusive")
 
 // words say how a drill ended.
 var words = map[verify.Result]string{verify.Verified: "verified", verify.Failed: "failed", verify.Inconclusive: "inconclusive"}
@@ -194,7 +192,7 @@ func (r *verification) tell(w io.Writer, v *snapshotv1.VolumeSnapshot, what, rea
 	if reason != "" {
 		what += ": " + report.Text(reason, maxReason)
 	}
-	fmt.Fprintln(w, snapshotResource+"/"+v.Name+" "+what)
+	fmt.Fprintln(w, term.SnapshotResource+"/"+v.Name+" "+what)
 }
 
 // maxReason bounds the reason of a failed drill in bytes, in the output and in the annotation.
@@ -206,7 +204,7 @@ func (r *verification) printJobs(drills []*drill) error {
 		list.Items = append(list.Items, runtime.RawExtension{Object: d.job})
 	}
 	if !r.choice.output.Structured() {
-		r.choice.output.Format = YAML
+		r.choice.output.Format = term.YAML
 	}
 	if len(drills) == 1 {
 		return r.choice.output.PrintStructured(r.Out, drills[0].job)
@@ -217,7 +215,7 @@ func (r *verification) printJobs(drills []*drill) error {
 // checkReclaim refuses a class whose volumes stay when their PVC is deleted, and returns its provisioner; empty if it is
 // unknown.
 func (r *verification) checkReclaim(ctx context.Context, name string) (provisioner string, err error) {
-	class, _, err := read(ctx, r.client, name, &storagev1.StorageClass{})
+	class, _, err := read(ctx, r.Client, name, &storagev1.StorageClass{})
 	switch {
 	case err != nil:
 		return "", err
@@ -249,18 +247,18 @@ func userOf(pods []corev1.Pod, v *snapshotv1.VolumeSnapshot) *corev1.Pod {
 }
 
 // newReadDataCommand is the default command of a drill. It runs in the drill's pod.
-func newReadDataCommand(f *Factory) *cobra.Command {
+func newReadDataCommand(f *term.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use: "read-data PATH", Hidden: true, Args: cobra.ExactArgs(1),
 		Short:       "Read all data, in the pod of a drill",
-		Annotations: map[string]string{failsWith: strconv.Itoa(ExitFound)},
+		Annotations: map[string]string{term.FailsWith: strconv.Itoa(term.ExitFound)},
 		RunE: func(_ *cobra.Command, args []string) error {
 			files, bytes, err := verify.ReadData(args[0])
 			if err == nil {
-				fmt.Fprintf(f.Out, "read %s with %d bytes\n", plural(files, "file"), bytes)
+				fmt.Fprintf(f.Out, "read %s with %d bytes\n", term.Plural(files, "file"), bytes)
 			}
 			if errors.Is(err, verify.ErrDenied) {
-				return fmt.Errorf("%w: %w", errInconclusive, err)
+				return fmt.Errorf("%w: %w", term.ErrInconclusive, err)
 			}
 			return err
 		},

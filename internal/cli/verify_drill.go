@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/verify"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
@@ -38,7 +39,7 @@ const drillPoll = 2 * time.Second
 
 // run runs the Job until it says something about the snapshot, and writes that down.
 func (d *drill) run(ctx context.Context) {
-	if err := d.client.Create(ctx, d.job, fieldOwner); err != nil {
+	if err := d.Client.Create(ctx, d.job, term.FieldOwner); err != nil {
 		d.Verdict = verify.Verdict{Result: verify.Inconclusive, Reason: err.Error()}
 		return
 	}
@@ -67,13 +68,13 @@ func (d *drill) run(ctx context.Context) {
 	// Else, or if this fails, the Job and its volume go after the deadline. The context may have ended by a signal.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drillPoll)
 	defer cancel()
-	_ = d.client.Delete(last, d.job, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &d.job.UID})
+	_ = d.Client.Delete(last, d.job, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &d.job.UID})
 }
 
 // outcome reads what there is to know about the drill.
 func (d *drill) outcome(ctx context.Context) (verify.Verdict, error) {
 	now := &batchv1.Job{}
-	err := d.client.Get(ctx, client.ObjectKeyFromObject(d.job), now)
+	err := d.Client.Get(ctx, client.ObjectKeyFromObject(d.job), now)
 	if apierrors.IsNotFound(err) || err == nil && now.UID != d.job.UID {
 		now, err = nil, nil
 	}
@@ -81,7 +82,7 @@ func (d *drill) outcome(ctx context.Context) (verify.Verdict, error) {
 		return verify.Verdict{}, err
 	}
 	pods := &corev1.PodList{}
-	err = d.client.List(ctx, pods, client.InNamespace(d.job.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(d.job.UID)})
+	err = d.Client.List(ctx, pods, client.InNamespace(d.job.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(d.job.UID)})
 	if err != nil {
 		return verify.Verdict{}, err
 	}
@@ -110,7 +111,7 @@ func (d *drill) outcome(ctx context.Context) (verify.Verdict, error) {
 // seeVolume finds out about the volume of a pod.
 func (d *drill) seeVolume(ctx context.Context, pod *corev1.Pod) error {
 	claim := &corev1.PersistentVolumeClaim{}
-	err := d.client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: verify.ClaimName(pod)}, claim)
+	err := d.Client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: verify.ClaimName(pod)}, claim)
 	if err == nil && metav1.IsControlledBy(claim, pod) {
 		d.volume.Claim, d.volume.Bound = claim.UID, d.volume.Bound || claim.Status.Phase == corev1.ClaimBound
 	}
@@ -121,7 +122,7 @@ func (d *drill) seeVolume(ctx context.Context, pod *corev1.Pod) error {
 func (d *drill) events(ctx context.Context, about ...types.UID) (all []corev1.Event, err error) {
 	for _, uid := range about {
 		events := &corev1.EventList{}
-		err := d.list(ctx, events, client.InNamespace(d.job.Namespace), client.MatchingFields{"involvedObject.uid": string(uid)})
+		err := d.List(ctx, events, client.InNamespace(d.job.Namespace), client.MatchingFields{"involvedObject.uid": string(uid)})
 		if apierrors.IsForbidden(err) {
 			return nil, nil
 		}
@@ -141,7 +142,7 @@ func (r *verification) settle(ctx context.Context, drills []*drill) {
 			continue
 		}
 		others := &snapshotv1.VolumeSnapshotList{}
-		if err := r.list(ctx, others, client.InNamespace(d.snapshot.Namespace)); err != nil {
+		if err := r.List(ctx, others, client.InNamespace(d.snapshot.Namespace)); err != nil {
 			d.Reason = fmt.Sprintf("%s; read other snapshots: %s", d.Reason, err)
 		}
 		restored := map[types.UID]bool{}
@@ -168,13 +169,13 @@ func (d *drill) record(ctx context.Context) {
 
 // annotateResult writes the result into the snapshot that was drilled, and no other one of its name.
 func (d *drill) annotateResult(ctx context.Context) error {
-	now, err := d.serverTime(ctx)
+	now, err := d.ServerTime(ctx)
 	if err != nil {
 		return fmt.Errorf("read the API server's clock: %w", err)
 	}
-	annotation := map[string]any{v1alpha1.AnnotationVerifiedAt: timestamp(now)}
+	annotation := map[string]any{v1alpha1.AnnotationVerifiedAt: term.Timestamp(now)}
 	if d.Result == verify.Failed {
-		annotation = map[string]any{v1alpha1.AnnotationVerifyFailed: timestamp(now) + " " + report.Text(d.Reason, maxReason)}
+		annotation = map[string]any{v1alpha1.AnnotationVerifyFailed: term.Timestamp(now) + " " + report.Text(d.Reason, maxReason)}
 	}
-	return d.patch(ctx, d.snapshot.DeepCopy(), metadata(map[string]any{"uid": d.snapshot.UID, "annotations": annotation}))
+	return sendPatch(ctx, d.verification.Factory, d.snapshot.DeepCopy(), metadata(map[string]any{"uid": d.snapshot.UID, "annotations": annotation}))
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/version"
 )
@@ -23,11 +24,11 @@ const managerContainer = "manager"
 
 // drillImage returns the image of drills for which the user names none: the operator's where its Deployment can be read, else
 // the one that was released with this program.
-func (f *Factory) drillImage(ctx context.Context) (string, error) {
+func drillImage(ctx context.Context, f *term.Factory) (string, error) {
 	found := sets.New[string]()
-	for _, namespace := range f.operatorNamespaces(ctx) {
+	for _, namespace := range operatorNamespaces(ctx, f) {
 		all := &appsv1.DeploymentList{}
-		err := f.list(ctx, all, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": snapshots.Name})
+		err := f.List(ctx, all, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": snapshots.Name})
 		if err != nil && !apierrors.IsForbidden(err) {
 			return "", err
 		}

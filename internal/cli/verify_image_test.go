@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // Contract: VER-9.
@@ -54,7 +56,7 @@ func TestImageOfADrill(t *testing.T) {
 		"the API server fails": {refused: errors.New("internal error"), wantErr: "internal error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(tc.objects...).WithInterceptorFuncs(interceptor.Funcs{
+			c := fake.NewClientBuilder().WithScheme(term.NewScheme()).WithObjects(tc.objects...).WithInterceptorFuncs(interceptor.Funcs{
 				List: func(ctx context.Context, c client.WithWatch, all client.ObjectList, opts ...client.ListOption) error {
 					if _, is := all.(*appsv1.DeploymentList); is && tc.refused != nil {
 						return tc.refused
@@ -62,7 +64,7 @@ func TestImageOfADrill(t *testing.T) {
 					return c.List(ctx, all, opts...)
 				},
 			}).Build()
-			got, err := (&Factory{client: c}).drillImage(t.Context())
+			got, err := drillImage(t.Context(), (&term.Factory{Client: c}))
 			if got != tc.want || (err != nil) != (tc.wantErr != "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
 				t.Errorf("got %q, %v", got, err)
 			}

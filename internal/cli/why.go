@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -49,20 +50,20 @@ type verdictAt struct {
 	Because string      `json:"because"`
 }
 
-func newWhyCommand(f *Factory) *cobra.Command {
-	var output Output
+func newWhyCommand(f *term.Factory) *cobra.Command {
+	var output term.Output
 	cmd := &cobra.Command{
 		Use:     "why SNAPSHOT",
-		GroupID: GroupShow,
+		GroupID: term.GroupShow,
 		Short:   "Explain why a snapshot, or a group snapshot, is kept, and when it will be deleted",
 		Long: "Explain by which rule a snapshot is kept or deleted, and let time pass until it is deleted: the\n" +
 			"verdicts that follow, and when. It is assumed that every snapshot is taken on time and is ready at\n" +
 			"once, that no drill verifies another one, and that nobody changes anything.",
 		Example: `  # Why is this snapshot still here?
   kubectl snapsched why data-0-20260131020000-k2n4tq7xva`,
-		Args:              argument("SNAPSHOT", 1),
-		ValidArgsFunction: CompleteOne(f.CompleteSnapshots()),
-		RunE: f.connected(func(ctx context.Context, args []string) error {
+		Args:              term.Argument("SNAPSHOT", 1),
+		ValidArgsFunction: term.CompleteOne(f.CompleteSnapshots()),
+		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			now := f.Clock.Now()
 			result, err := why(ctx, f, args[0], now)
 			if err != nil {
@@ -74,13 +75,13 @@ func newWhyCommand(f *Factory) *cobra.Command {
 			return printWhy(f.Out, &output, result, now)
 		}),
 	}
-	output.AddFlags(cmd, true, JSON, YAML)
+	output.AddFlags(cmd, true, term.JSON, term.YAML)
 	return cmd
 }
 
 // why reads a snapshot with its series, and decides.
-func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResult, error) {
-	v, err := f.getSnapshot(ctx, name)
+func why(ctx context.Context, f *term.Factory, name string, now time.Time) (*whyResult, error) {
+	v, err := getSnapshot(ctx, f, name)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 			notes = append(notes, "of "+name+", "+text)
 		}
 		name, v = group, &groupv1.VolumeGroupSnapshot{}
-		if err := f.get(ctx, name, v); err != nil {
+		if err := f.Get(ctx, name, v); err != nil {
 			return nil, err
 		}
 	}
@@ -109,7 +110,7 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 		result.Unmanaged = "it is a member of a VolumeGroupSnapshot, and its data belongs to the group"
 		return result, nil
 	}
-	s, inv, err := f.readOf(ctx, schedule, decidesAbout(v)...)
+	s, inv, err := readOf(ctx, f, schedule, decidesAbout(v)...)
 	if apierrors.IsNotFound(err) {
 		result.Unmanaged = "its schedule " + schedule + " does not exist; a new one of this name would adopt it"
 		return result, nil
@@ -152,7 +153,7 @@ func (r *whyResult) judgeUnder(s *v1alpha1.SnapshotSchedule, inv *inventory, map
 }
 
 // maxAhead is how far why looks into the future.
-const maxAhead = 100 * 365 * day
+const maxAhead = 100 * 365 * term.Day
 
 // judge simulates the series until the snapshot is deleted.
 func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until time.Time, uncapped bool) {
@@ -169,7 +170,7 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until tim
 		}
 		if len(r.Verdicts) == 0 {
 			s := &d.Series.Snapshots[i]
-			r.Slot, r.AgeBase = timeOf(s.Slot(now)), timeOf(s.AgeBase(now))
+			r.Slot, r.AgeBase = term.TimeOf(s.Slot(now)), term.TimeOf(s.AgeBase(now))
 			r.State = s.State(now, judge.ReadyDeadline()).String()
 		}
 		v := d.Retention.Verdicts[i]
@@ -183,7 +184,7 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until tim
 			return
 		}
 	}
-	r.SimulatedUntil = timeOf(sim.now)
+	r.SimulatedUntil = term.TimeOf(sim.now)
 }
 
 // shownVerdict is the verdict on a snapshot from a time on.
@@ -212,31 +213,31 @@ func (r *whyResult) note(s *v1alpha1.SnapshotSchedule) {
 	}
 }
 
-func printWhy(w io.Writer, output *Output, r *whyResult, now time.Time) error {
-	style := StyleOf(w)
+func printWhy(w io.Writer, output *term.Output, r *whyResult, now time.Time) error {
+	style := term.StyleOf(w)
 	fmt.Fprintln(w, style.Bold(r.Namespace+"/"+r.Name))
 	if r.Unmanaged != "" {
-		say(w, "  No schedule decides about it: "+r.Unmanaged+".")
+		term.Say(w, "  No schedule decides about it: "+r.Unmanaged+".")
 		return nil
 	}
-	say(w, fmt.Sprintf("  Schedule %s, PVC %s", r.Schedule, r.Claim))
+	term.Say(w, fmt.Sprintf("  Schedule %s, PVC %s", r.Schedule, r.Claim))
 	if r.Slot != nil {
-		fmt.Fprintf(w, "  Taken for %s, %s ago; %s\n", timestamp(r.Slot.Time), age(now, r.AgeBase.Time), r.State)
+		fmt.Fprintf(w, "  Taken for %s, %s ago; %s\n", term.Timestamp(r.Slot.Time), term.Age(now, r.AgeBase.Time), r.State)
 	}
 	for _, note := range r.Notes {
-		say(w, "  "+style.Warn("Note")+": "+note)
+		term.Say(w, "  "+style.Warn("Note")+": "+note)
 	}
 	if len(r.Verdicts) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
-	table := NewTable("FROM", "IN", "VERDICT", "RULE", "BECAUSE")
+	table := term.NewTable("FROM", "IN", "VERDICT", "RULE", "BECAUSE")
 	for _, v := range r.Verdicts {
 		word := "kept"
 		if v.Delete {
 			word = "deleted"
 		}
-		table.Row(timestamp(v.Time.Time), until(now, v.Time.Time), word, v.Verdict, v.Because)
+		table.Row(term.Timestamp(v.Time.Time), term.Until(now, v.Time.Time), word, v.Verdict, v.Because)
 	}
 	if err := output.PrintTable(w, table); err != nil {
 		return err
@@ -245,7 +246,7 @@ func printWhy(w io.Writer, output *Output, r *whyResult, now time.Time) error {
 	switch {
 	case last.Delete:
 	case r.SimulatedUntil != nil:
-		fmt.Fprintf(w, "\nIt is still kept on %s; the simulation ended there.\n", timestamp(r.SimulatedUntil.Time))
+		fmt.Fprintf(w, "\nIt is still kept on %s; the simulation ended there.\n", term.Timestamp(r.SimulatedUntil.Time))
 	default:
 		fmt.Fprintln(w, "\nThe passing of time alone does not delete it.")
 	}

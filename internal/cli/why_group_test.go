@@ -13,13 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // The PVC has left the group: what its new group has of it is what keeps it safe.
 //
 // Contract: GRP-9.
 func TestWhyOfAGroupCountsWhatOtherGroupsHaveOfItsPVCs(t *testing.T) {
-	now := start.Add(20 * day)
+	now := start.Add(20 * term.Day)
 	s := testSchedule("groups", v1alpha1.SnapshotScheduleSpec{
 		Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}},
 		Group:    &v1alpha1.Group{ByLabel: "db"}, SnapshotInterval: "24h", SnapshotTTL: "10d",
@@ -34,7 +35,7 @@ func TestWhyOfAGroupCountsWhatOtherGroupsHaveOfItsPVCs(t *testing.T) {
 	}{
 		"the new group has none": {nil, "Floor"},
 		"the new group has one": {func() []client.Object {
-			v, members := testGroup(t, s, "new", start.Add(15*day), claim("two"))
+			v, members := testGroup(t, s, "new", start.Add(15*term.Day), claim("two"))
 			return append(members, v)
 		}(), "Expired"},
 	} {
@@ -43,9 +44,9 @@ func TestWhyOfAGroupCountsWhatOtherGroupsHaveOfItsPVCs(t *testing.T) {
 			for _, m := range members {
 				objects = append(objects, m.DeepCopyObject().(client.Object))
 			}
-			f := &Factory{
-				IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Clock: clock.RealClock{}, namespace: "shop",
-				client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
+			f := &term.Factory{
+				IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Clock: clock.RealClock{}, Namespace: "shop",
+				Client: fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(objects...).Build(),
 			}
 			r, err := why(t.Context(), f, "old", now)
 			if err != nil || len(r.Verdicts) == 0 || r.Verdicts[0].Verdict != tc.want {

@@ -6,15 +6,12 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
-
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
@@ -53,7 +50,7 @@ func explain(v retention.Verdict) string { return cmp.Or(verdictWords[v], v.Stri
 func heldWords(value string, end time.Time) string {
 	switch reason := holders.Reason(value); {
 	case !end.Equal(retention.Forever):
-		return "it is held until " + timestamp(end)
+		return "it is held until " + term.Timestamp(end)
 	case reason == "" || reason == "true":
 		return explain(retention.HeldByAnnotation)
 	default:
@@ -142,70 +139,4 @@ func tiersOf(k *v1alpha1.Keep) []tier {
 		{"monthly", k.Monthly, v1alpha1.Keep{Monthly: k.Monthly}},
 		{"yearly", k.Yearly, v1alpha1.Keep{Yearly: k.Yearly}},
 	}
-}
-
-// age is how long ago a time was, as kubectl writes it; empty for none.
-func age(now, t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return duration.HumanDuration(now.Sub(t))
-}
-
-// until is how far in the future a time is; empty for none.
-func until(now, t time.Time) string {
-	switch {
-	case t.IsZero():
-		return ""
-	case !t.After(now):
-		return "now"
-	}
-	return duration.HumanDuration(t.Sub(now))
-}
-
-// due is until when a snapshot is taken. What is late is not taken now: no operator runs, or something holds it up.
-func due(now, slot time.Time) string {
-	if late := now.Sub(slot); !slot.IsZero() && late >= time.Minute {
-		return "overdue " + duration.HumanDuration(late)
-	}
-	return until(now, slot)
-}
-
-// timestamp writes a time as users see it in annotations.
-func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// timeOf is a time for JSON; nil for none.
-func timeOf(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: t.UTC().Truncate(time.Second)}
-}
-
-// plural returns "1 snapshot" or "2 snapshots".
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// valueOf is the inverse of timeOf.
-func valueOf(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Time
-}
-
-// plain matches a word that a shell takes as it is.
-var plain = regexp.MustCompile(`^[a-zA-Z0-9_./:,][a-zA-Z0-9_./:,-]*$`)
-
-// word returns an argument of a command line that a user may copy: the claim names of a Deployment's template, for example, may be
-// any text.
-func word(text string) string {
-	if plain.MatchString(text) {
-		return text
-	}
-	return quoted(text)
 }

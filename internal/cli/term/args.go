@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package term
 
 import (
 	"fmt"
@@ -9,16 +9,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// anyNumber is the most arguments where there is no limit.
-const anyNumber = 0
+// AnyNumber is the most arguments where there is no limit.
+const AnyNumber = 0
 
-// argument returns the check of a command that needs an argument, and takes at most so many. Its error says what is missing.
-func argument(what string, most int) cobra.PositionalArgs {
+// Argument returns the check of a command that needs an argument, and takes at most so many. Its error says what is missing.
+func Argument(what string, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
 			return fmt.Errorf("give %s: %s", what, cmd.UseLine())
-		case most != anyNumber && len(args) > most:
+		case most != AnyNumber && len(args) > most:
 			return fmt.Errorf("give only one %s, not %d: %s", what, len(args), cmd.UseLine())
 		}
 		return nil

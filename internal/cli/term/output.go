@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package term
 
 import (
 	"cmp"
@@ -169,9 +169,9 @@ func (s Style) Dim(text string) string { return s.paint("2", text) }
 
 // Bold is for what stands out.
 func (s Style) Bold(text string) string    { return s.paint("1", text) }
-func (s Style) cyan(text string) string    { return s.paint("36", text) }
-func (s Style) blue(text string) string    { return s.paint("34", text) }
-func (s Style) magenta(text string) string { return s.paint("35", text) }
+func (s Style) Cyan(text string) string    { return s.paint("36", text) }
+func (s Style) Blue(text string) string    { return s.paint("34", text) }
+func (s Style) Magenta(text string) string { return s.paint("35", text) }
 
 // pipeWidth is the width of drawings that go to no terminal.
 const pipeWidth = 100
@@ -202,14 +202,14 @@ func columns() int {
 	return max(n, 0)
 }
 
-// terminal escapes what controls a terminal, in everything that a command prints: tenants
+// Terminal escapes what controls a terminal, in everything that a command prints: tenants
 // write what an administrator reads. Only the styles of this process pass. A style begins
 // with a mark that nobody can know who writes an object.
-type terminal struct{ io.Writer }
+type Terminal struct{ io.Writer }
 
 var styleMark = "\x1b" + rand.Text()
 
-func (t terminal) Write(text []byte) (int, error) {
+func (t Terminal) Write(text []byte) (int, error) {
 	escaped := betweenStyles(string(text), report.Escape)
 	if _, err := io.WriteString(t.Writer, strings.ReplaceAll(escaped, styleMark, "\x1b")); err != nil {
 		return 0, err
@@ -232,27 +232,27 @@ func betweenStyles(text string, change func(string) string) string {
 
 // fileOf returns the file behind a writer; nil if there is none.
 func fileOf(w io.Writer) *os.File {
-	if t, ok := w.(terminal); ok {
+	if t, ok := w.(Terminal); ok {
 		w = t.Writer
 	}
 	file, _ := w.(*os.File)
 	return file
 }
 
-// isTerminal returns whether somebody reads what is written.
-func isTerminal(w io.Writer) bool {
+// IsTerminal returns whether somebody reads what is written.
+func IsTerminal(w io.Writer) bool {
 	file := fileOf(w)
 	return file != nil && term.IsTerminal(int(file.Fd()))
 }
 
-// say prints a line, whatever its parts contain. A terminal gets it in lines of its width,
+// Say prints a line, whatever its parts contain. A terminal gets it in lines of its width,
 // those that continue it indented.
-func say(w io.Writer, line string) {
-	fmt.Fprintln(w, fitLine(betweenStyles(line, report.Line), terminalWidth(w)))
+func Say(w io.Writer, line string) {
+	fmt.Fprintln(w, FitLine(betweenStyles(line, report.Line), terminalWidth(w)))
 }
 
-// fitLine breaks a line that does not fit a width. Without a width, every line fits.
-func fitLine(line string, width int) string {
+// FitLine breaks a line that does not fit a width. Without a width, every line fits.
+func FitLine(line string, width int) string {
 	if width == 0 || printed(line) <= width {
 		return line
 	}

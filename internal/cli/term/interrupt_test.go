@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package term
 
 import (
 	"bufio"
@@ -30,9 +30,9 @@ func askAtTerminal() int {
 	context.AfterFunc(ctx, stop)
 	f := &Factory{IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, Clock: clock.RealClock{}}
 	root := &cobra.Command{Use: "asks", SilenceErrors: true, SilenceUsage: true, RunE: func(cmd *cobra.Command, _ []string) error {
-		return f.ask(cmd.Context(), "Go on?")
+		return f.Ask(cmd.Context(), "Go on?")
 	}}
-	return untilInterrupted(ctx, func() int { return execute(ctx, root, nil) })
+	return UntilInterrupted(ctx, func() int { return Execute(ctx, root, nil) })
 }
 
 // openTerminal returns both ends of a pseudo-terminal.

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package term
 
 import (
 	"bufio"
@@ -20,8 +20,8 @@ import (
 // it: some of what it waits for knows no context, such as a named pipe.
 const lastingFor = 6 * time.Second
 
-// untilInterrupted runs a command, and returns when it ends, or soon after the context.
-func untilInterrupted(ctx context.Context, command func() int) int {
+// UntilInterrupted runs a command, and returns when it ends, or soon after the context.
+func UntilInterrupted(ctx context.Context, command func() int) int {
 	ended := make(chan int, 1)
 	go func() { ended <- command() }()
 	select {
@@ -41,7 +41,7 @@ func untilInterrupted(ctx context.Context, command func() int) int {
 // behind, and how to go on. The first one is that of a request, or of a wait, that the signal ended, unless something else failed.
 func interruptedMessage(ctx context.Context, err error) string {
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.Cause(ctx)) {
-		return messageOf(err)
+		return MessageOf(err)
 	}
 	if _, advice, found := strings.Cut(err.Error(), "\n"); found {
 		return "error: interrupted\n" + advice
@@ -73,17 +73,17 @@ func (r interruptible) Read(p []byte) (int, error) {
 	}
 }
 
-// untilDone returns a reader whose reads end with a context.
-func untilDone(ctx context.Context, r io.Reader) io.Reader { return interruptible{ctx, r} }
+// UntilDone returns a reader whose reads end with a context.
+func UntilDone(ctx context.Context, r io.Reader) io.Reader { return interruptible{ctx, r} }
 
-// ask asks whoever sits at a terminal. Without a yes, it returns an error.
-func (f *Factory) ask(ctx context.Context, question string) error {
+// Ask asks whoever sits at a terminal. Without a yes, it returns an error.
+func (f *Factory) Ask(ctx context.Context, question string) error {
 	file, ok := f.In.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return errors.New("nobody can be asked without a terminal: give --yes")
 	}
 	fmt.Fprint(f.Out, question+" [y/N] ")
-	answer, err := bufio.NewReader(untilDone(ctx, f.In)).ReadString('\n')
+	answer, err := bufio.NewReader(UntilDone(ctx, f.In)).ReadString('\n')
 	if ctx.Err() != nil {
 		fmt.Fprintln(f.Out)
 		return fmt.Errorf("%w\nNothing was done", err)

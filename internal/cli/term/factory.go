@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package term
 
 import (
 	"context"
@@ -38,23 +38,23 @@ type Factory struct {
 	Config *genericclioptions.ConfigFlags
 	Clock  clock.PassiveClock
 
-	// client and namespace are set by Connect.
-	client client.WithWatch
-	// namespace is that of a command that reads only one.
-	namespace string
-	// classesDenied is set once the user was told that VolumeSnapshotClasses may not be
+	// Client and namespace are set by Connect.
+	Client client.WithWatch
+	// Namespace is that of a command that reads only one.
+	Namespace string
+	// ClassesDenied is set once the user was told that VolumeSnapshotClasses may not be
 	// read.
-	classesDenied bool
-	// groupsDenied is why VolumeGroupSnapshots may not be listed, until the user was told.
-	groupsDenied error
-	// groupClassesDenied is the same of VolumeGroupSnapshotClasses.
-	groupClassesDenied error
+	ClassesDenied bool
+	// GroupsDenied is why VolumeGroupSnapshots may not be listed, until the user was told.
+	GroupsDenied error
+	// GroupClassesDenied is the same of VolumeGroupSnapshotClasses.
+	GroupClassesDenied error
 }
 
-// scheme has the kinds that the commands read.
-var scheme = newScheme()
+// Scheme has the kinds that the commands read.
+var Scheme = NewScheme()
 
-func newScheme() *runtime.Scheme {
+func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(snapshotv1.AddToScheme(scheme))
@@ -66,23 +66,23 @@ func newScheme() *runtime.Scheme {
 
 // Connect finds the cluster and the namespace that the flags and the kubeconfig name.
 func (f *Factory) Connect() (err error) {
-	if f.client == nil {
+	if f.Client == nil {
 		config, err := f.Config.ToRESTConfig()
 		if err != nil {
 			return err
 		}
 		config.QPS = -1 // the API server's own fairness knows better
 		config.WarningHandler = rest.NewWarningWriter(f.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
-		if f.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+		if f.Client, err = client.NewWithWatch(config, client.Options{Scheme: Scheme}); err != nil {
 			return err
 		}
 	}
-	f.namespace, _, err = f.Config.ToRawKubeConfigLoader().Namespace()
+	f.Namespace, _, err = f.Config.ToRawKubeConfigLoader().Namespace()
 	return err
 }
 
-// connected is the RunE of a command that needs the cluster.
-func (f *Factory) connected(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+// Connected is the RunE of a command that needs the cluster.
+func (f *Factory) Connected(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := f.Connect(); err != nil {
 			return err
@@ -91,20 +91,20 @@ func (f *Factory) connected(run func(ctx context.Context, args []string) error) 
 	}
 }
 
-// get reads an object of the namespace.
-func (f *Factory) get(ctx context.Context, name string, o client.Object) error {
-	return f.client.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, o)
+// Get reads an object of the namespace.
+func (f *Factory) Get(ctx context.Context, name string, o client.Object) error {
+	return f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, o)
 }
 
 // pageSize is how many objects are read at once.
 const pageSize = 1000
 
-// list reads a list page by page. The result has all items.
-func (f *Factory) list(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+// List reads a list page by page. The result has all items.
+func (f *Factory) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	var all []runtime.Object
 	for token := ""; ; {
 		page := list.DeepCopyObject().(client.ObjectList)
-		if err := f.client.List(ctx, page, append(opts, client.Limit(pageSize), client.Continue(token))...); err != nil {
+		if err := f.Client.List(ctx, page, append(opts, client.Limit(pageSize), client.Continue(token))...); err != nil {
 			return err
 		}
 		items, err := meta.ExtractList(page)
@@ -118,10 +118,10 @@ func (f *Factory) list(ctx context.Context, list client.ObjectList, opts ...clie
 	}
 }
 
-// serverTime returns the API server's time in whole seconds. A time that is
+// ServerTime returns the API server's time in whole seconds. A time that is
 // written for the operator must not come from a user's machine: if its clock is
 // behind, an existing snapshot could cover the time.
-func (f *Factory) serverTime(ctx context.Context) (time.Time, error) {
+func (f *Factory) ServerTime(ctx context.Context) (time.Time, error) {
 	config, err := f.Config.ToRESTConfig()
 	if err != nil {
 		return time.Time{}, err
@@ -147,12 +147,12 @@ func (f *Factory) serverTime(ctx context.Context) (time.Time, error) {
 	return at.UTC(), err
 }
 
-// lacking returns which of some rights the user does not have, such as "patch persistentvolumes in the whole cluster".
-func (f *Factory) lacking(ctx context.Context, rights []authorizationv1.ResourceAttributes) (missing []string, err error) {
+// Lacking returns which of some rights the user does not have, such as "patch persistentvolumes in the whole cluster".
+func (f *Factory) Lacking(ctx context.Context, rights []authorizationv1.ResourceAttributes) (missing []string, err error) {
 	for i := range rights {
 		right := &rights[i]
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: right}}
-		if err := f.client.Create(ctx, review); err != nil {
+		if err := f.Client.Create(ctx, review); err != nil {
 			return nil, fmt.Errorf("ask for permissions: %w", err)
 		}
 		if !review.Status.Allowed {
@@ -179,25 +179,25 @@ func (s *Scope) AddFlags(cmd *cobra.Command, selects string) {
 	cmd.Flags().StringVarP(&s.Selector, "selector", "l", "", fmt.Sprintf("Label selector for %s, such as app=db.", selects))
 }
 
-// namespace returns the namespace to read; empty for all namespaces.
-func (s *Scope) namespace(f *Factory) string {
+// Namespace returns the namespace to read; empty for all namespaces.
+func (s *Scope) Namespace(f *Factory) string {
 	if s.AllNamespaces {
 		return ""
 	}
-	return f.namespace
+	return f.Namespace
 }
 
-// sayNothingFound says that there is nothing to show, as kubectl does.
-func (s *Scope) sayNothingFound(f *Factory) {
+// SayNothingFound says that there is nothing to show, as kubectl does.
+func (s *Scope) SayNothingFound(f *Factory) {
 	where := ""
-	if namespace := s.namespace(f); namespace != "" {
+	if namespace := s.Namespace(f); namespace != "" {
 		where = fmt.Sprintf(" in %s namespace.", namespace)
 	}
 	fmt.Fprintln(f.ErrOut, "No resources found"+where)
 }
 
-// given counts the values that are not empty.
-func given(values ...string) (n int) {
+// Given counts the values that are not empty.
+func Given(values ...string) (n int) {
 	for _, value := range values {
 		if value != "" {
 			n++
@@ -213,16 +213,16 @@ const completionTimeout = 5 * time.Second
 type Completion = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
 
 // CompleteSchedules completes the names of schedules.
-func (f *Factory) CompleteSchedules() Completion { return f.completeNames(scheduleKind) }
+func (f *Factory) CompleteSchedules() Completion { return f.CompleteNames(ScheduleKind) }
 
 // CompleteClaims completes the names of PVCs.
 func (f *Factory) CompleteClaims() Completion {
-	return f.completeNames(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+	return f.CompleteNames(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
 }
 
 // CompleteSnapshots completes the names of the snapshots of schedules.
 func (f *Factory) CompleteSnapshots() Completion {
-	return f.completeNames(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), client.HasLabels{v1alpha1.LabelMapKey})
+	return f.CompleteNames(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), client.HasLabels{v1alpha1.LabelMapKey})
 }
 
 // CompleteOne completes the first argument only.
@@ -235,8 +235,8 @@ func CompleteOne(complete Completion) Completion {
 	}
 }
 
-// completeNames completes the names of a kind that were not given yet.
-func (f *Factory) completeNames(kind schema.GroupVersionKind, opts ...client.ListOption) Completion {
+// CompleteNames completes the names of a kind that were not given yet.
+func (f *Factory) CompleteNames(kind schema.GroupVersionKind, opts ...client.ListOption) Completion {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
@@ -244,11 +244,11 @@ func (f *Factory) completeNames(kind schema.GroupVersionKind, opts ...client.Lis
 		found.SetGroupVersionKind(kind)
 		err := f.Connect()
 		if err == nil {
-			where := client.InNamespace(f.namespace)
+			where := client.InNamespace(f.Namespace)
 			if kind.Kind == "Namespace" {
 				where = ""
 			}
-			err = f.list(ctx, found, append(opts, where)...)
+			err = f.List(ctx, found, append(opts, where)...)
 		}
 		if err != nil {
 			cobra.CompDebugln(report.Line(err.Error()), true)
@@ -264,9 +264,9 @@ func (f *Factory) completeNames(kind schema.GroupVersionKind, opts ...client.Lis
 	}
 }
 
-// completeFlags completes the values of the flags that all commands have.
-func (f *Factory) completeFlags(root *cobra.Command) {
-	_ = root.RegisterFlagCompletionFunc("namespace", f.completeNames(corev1.SchemeGroupVersion.WithKind("Namespace")))
+// CompleteFlags completes the values of the flags that all commands have.
+func (f *Factory) CompleteFlags(root *cobra.Command) {
+	_ = root.RegisterFlagCompletionFunc("namespace", f.CompleteNames(corev1.SchemeGroupVersion.WithKind("Namespace")))
 	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		config, err := f.Config.ToRawKubeConfigLoader().RawConfig()
 		if err != nil {

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package term
 
 import (
 	"fmt"
@@ -10,18 +10,18 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
-// asOfForms are what asOf takes, for the help of a flag.
-const asOfForms = "a time in RFC 3339, a local time such as '2026-01-31 11:00' or 2026-01-31, or an age such as 2h"
+// AsOfForms are what asOf takes, for the help of a flag.
+const AsOfForms = "a time in RFC 3339, a local time such as '2026-01-31 11:00' or 2026-01-31, or an age such as 2h"
 
 // localTimes are the forms of a time in the user's zone.
 var localTimes = [...]string{"2006-01-02 15:04", time.DateOnly}
 
-// asOf reads a point in time in the past. now is the API server's: a time that it has not reached has no snapshot yet, so
+// AsOf reads a point in time in the past. now is the API server's: a time that it has not reached has no snapshot yet, so
 // one in the future is a slip that would choose the newest one, from after the accident. A local time is shown with its zone.
-func (f *Factory) asOf(text string, now time.Time) (time.Time, error) {
+func (f *Factory) AsOf(text string, now time.Time) (time.Time, error) {
 	at, local, err := parseAsOf(text, now, f.Clock.Now().Location())
 	if err == nil && local {
-		say(f.ErrOut, fmt.Sprintf("%s is %s", text, at.Format(time.RFC3339+" (MST)")))
+		Say(f.ErrOut, fmt.Sprintf("%s is %s", text, at.Format(time.RFC3339+" (MST)")))
 	}
 	return at, err
 }
@@ -35,12 +35,12 @@ func parseAsOf(text string, now time.Time, zone *time.Location) (at time.Time, l
 	if err != nil {
 		age, err := schedule.ParseDuration(text)
 		if err != nil {
-			return at, false, fmt.Errorf("invalid --as-of %q: write %s", text, asOfForms)
+			return at, false, fmt.Errorf("invalid --as-of %q: write %s", text, AsOfForms)
 		}
 		return now.Add(-age), false, nil
 	}
 	if at.After(now) {
-		return at, local, fmt.Errorf("--as-of %s is in the future: it is %s now", text, timestamp(now))
+		return at, local, fmt.Errorf("--as-of %s is in the future: it is %s now", text, Timestamp(now))
 	}
 	return at, local, nil
 }

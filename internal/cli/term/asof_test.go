@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package term
 
 import (
 	"bytes"
@@ -40,15 +40,15 @@ func TestPointInTime(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			var said bytes.Buffer
 			f := &Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &said}, Clock: clocktesting.NewFakePassiveClock(now.In(oslo))}
-			at, err := f.asOf(text, now)
+			at, err := f.AsOf(text, now)
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) {
 					t.Errorf("got %s, %v", at, err)
 				}
 				return
 			}
-			if err != nil || timestamp(at) != c.want || said.String() != c.says {
-				t.Errorf("got %s, %v, and %q", timestamp(at), err, said.String())
+			if err != nil || Timestamp(at) != c.want || said.String() != c.says {
+				t.Errorf("got %s, %v, and %q", Timestamp(at), err, said.String())
 			}
 		})
 	}

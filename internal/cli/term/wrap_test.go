@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package term
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func TestFitLine(t *testing.T) {
 		"colors take no place":                {bad("one") + " two " + bad("three"), 13, bad("one") + " two " + bad("three")},
 		"spaces in a line that fits":          {"  to    every 6h", 20, "  to    every 6h"},
 	} {
-		if diff := cmp.Diff(test.want, fitLine(test.line, test.width)); diff != "" {
+		if diff := cmp.Diff(test.want, FitLine(test.line, test.width)); diff != "" {
 			t.Errorf("%s: (-want +have)\n%s", name, diff)
 		}
 	}

@@ -1,0 +1,15 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package term is what every command of the plugin needs between the user and the cluster, and it knows no snapshots.
+//
+//	kinds.go     names of the command, of kinds and of resources
+//	factory.go   cluster, namespace, lists, the API server's clock, permissions, completion of names
+//	args.go      what arguments a command needs
+//	asof.go      points in time of --as-of
+//	exit.go      how a command ends: exit codes, and errors as kubectl prints them
+//	interrupt.go questions and input that end with a signal
+//	did.go       what was done, warnings, who the user is
+//	output.go    -o json|yaml|name|wide, tables, colors, the terminal: its width, and what would control it
+//	words.go     times and numbers in words, words of a command line
+package term

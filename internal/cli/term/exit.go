@@ -1,0 +1,122 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package term
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// Exit codes.
+const (
+	// ExitFound means that a command found what a flag such as --fail-on-gaps asked
+	// it to look for. The output says what.
+	ExitFound = 1
+	// ExitError means that the command failed, or was called incorrectly.
+	ExitError = 2
+	// ExitTimeout means that what a command waits for has not come in time, or that it could not find out
+	// what it was asked for.
+	ExitTimeout = 3
+	// ExitInterrupted means that a signal ended the command, as shells have it for Ctrl-C.
+	ExitInterrupted = 130
+)
+
+// ErrTimeout ends a command with ExitTimeout.
+var ErrTimeout = errors.New("timed out")
+
+// ErrInconclusive ends a command whose drills have shown nothing, with ExitTimeout.
+var ErrInconclusive = errors.New("inconclusive")
+
+// ErrFound ends a command with ExitFound. The command has printed what it found.
+var ErrFound = errors.New("found")
+
+// failure is an error that ends a command with ExitFound.
+type failure struct{ error }
+
+func (e failure) Unwrap() error { return e.error }
+
+// Failed ends a command with ExitFound: what it was asked for was refused, or failed.
+func Failed(err error) error { return failure{err} }
+
+// Execute runs a command and prints its error.
+func Execute(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil {
+		message, interrupted := MessageOf(err), ctx.Err() != nil
+		if interrupted {
+			message = interruptedMessage(ctx, err)
+		}
+		if message != "" {
+			// An error may contain line breaks that others wrote. Indented, no line passes for the plugin's.
+			fmt.Fprintln(root.ErrOrStderr(), strings.ReplaceAll(message, "\n", "\n  "))
+		}
+		if interrupted {
+			return ExitInterrupted
+		}
+	}
+	if code := ExitCode(err); code != ExitError || cmd.Annotations[FailsWith] == "" {
+		return code
+	}
+	code, _ := strconv.Atoi(cmd.Annotations[FailsWith])
+	return code
+}
+
+// FailsWith is the annotation of a command that ends with another exit code than ExitError.
+const FailsWith = "failsWith"
+
+// ExitCode returns how a command ends that returns an error.
+func ExitCode(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, ErrFound), errors.As(err, new(failure)):
+		return ExitFound
+	case errors.Is(err, ErrTimeout), errors.Is(err, ErrInconclusive):
+		return ExitTimeout
+	}
+	return ExitError
+}
+
+// MessageOf returns an error as kubectl prints it; empty if there is nothing to say.
+func MessageOf(err error) string {
+	var status apierrors.APIStatus
+	var noKind *meta.NoKindMatchError
+	var noResource *meta.NoResourceMatchError
+	switch {
+	case errors.Is(err, ErrFound):
+		return ""
+	case errors.As(err, &noKind):
+		return missingKind(noKind.GroupKind.Group, noKind.GroupKind.Kind)
+	case errors.As(err, &noResource):
+		return missingKind(noResource.PartialResource.Group, noResource.PartialResource.Resource)
+	case errors.As(err, &status) && status.Status().Reason != "":
+		// A Forbidden's message names the user, the verb and the resource.
+		return fmt.Sprintf("Error from server (%s): %s", status.Status().Reason, err)
+	}
+	return fmt.Sprintf("error: %s", err)
+}
+
+// missingKind says what to install for a kind that the cluster does not have.
+func missingKind(group, kind string) string {
+	text := fmt.Sprintf("error: the server doesn't have the kind %s", schema.GroupKind{Group: group, Kind: kind})
+	switch group {
+	case v1alpha1.GroupName:
+		return text + ": install the SnapshotSchedule operator and its CustomResourceDefinitions first"
+	case snapshotv1.GroupName:
+		return text + ": install the CSI snapshot CustomResourceDefinitions and the snapshot controller first"
+	}
+	return text
+}

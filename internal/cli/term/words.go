@@ -1,0 +1,89 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package term
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// Quoted quotes a word for a shell. Names of owners may contain anything.
+func Quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// Listed is how many deletes, and how many PVCs of a wait, are listed.
+const Listed = 10
+
+// Day is a day of 24 hours.
+const Day = 24 * time.Hour
+
+// Age is how long ago a time was, as kubectl writes it; empty for none.
+func Age(now, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(now.Sub(t))
+}
+
+// Until is how far in the future a time is; empty for none.
+func Until(now, t time.Time) string {
+	switch {
+	case t.IsZero():
+		return ""
+	case !t.After(now):
+		return "now"
+	}
+	return duration.HumanDuration(t.Sub(now))
+}
+
+// Due is until when a snapshot is taken. What is late is not taken now: no operator runs, or something holds it up.
+func Due(now, slot time.Time) string {
+	if late := now.Sub(slot); !slot.IsZero() && late >= time.Minute {
+		return "overdue " + duration.HumanDuration(late)
+	}
+	return Until(now, slot)
+}
+
+// Timestamp writes a time as users see it in annotations.
+func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// TimeOf is a time for JSON; nil for none.
+func TimeOf(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t.UTC().Truncate(time.Second)}
+}
+
+// Plural returns "1 snapshot" or "2 snapshots".
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// ValueOf is the inverse of TimeOf.
+func ValueOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// plain matches a word that a shell takes as it is.
+var plain = regexp.MustCompile(`^[a-zA-Z0-9_./:,][a-zA-Z0-9_./:,-]*$`)
+
+// ShellWord returns an argument of a command line that a user may copy: the claim names of a Deployment's template, for example, may be
+// any text.
+func ShellWord(text string) string {
+	if plain.MatchString(text) {
+		return text
+	}
+	return Quoted(text)
+}
