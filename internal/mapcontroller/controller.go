@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -146,14 +145,6 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		ServerTime: ctl.guard.ServerTime, Unwritten: spec.Unwritten,
 	}
 	return ctl, nil
-}
-
-// InputIndexers returns the indexes that the stores of input kinds need.
-func (c *Controller) InputIndexers() toolscache.Indexers { return c.lookup.InputIndexers() }
-
-// OutputIndexers returns the indexes that the stores of an output kind need.
-func (c *Controller) OutputIndexers(kind int) toolscache.Indexers {
-	return c.lookup.OutputIndexers(kind)
 }
 
 // Limiter returns the rate limiter of the queue of keys.

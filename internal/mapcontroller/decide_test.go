@@ -47,7 +47,7 @@ func TestEveryKeyIsDecidedWhileCreatesHang(t *testing.T) {
 			}
 			return ctx.Err()
 		}
-		enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
+		enqueued(func(q keyQueue) { send(h.parentEvents(), q, nil, new(fixture.Parent())) })
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		queue := make(chan Request, keys)
@@ -146,7 +146,7 @@ func TestStatusesShareTheirWorkers(t *testing.T) {
 func TestKindsThatAreBackUndecideEveryKey(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input()}
 	h := newHarness(t, all, all)
-	enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
+	enqueued(func(q keyQueue) { send(h.parentEvents(), q, nil, new(fixture.Parent())) })
 	h.reconcile(t)
 	if !h.aggregator.Decided(testKey, fixture.Parent()) {
 		t.Fatal("not decided")
@@ -181,7 +181,7 @@ func TestOrphansCountUntilTheirAdoptionIsRefused(t *testing.T) {
 			h := newHarness(t, all, all, func(c *MapController, _ *Options) {
 				c.Status = func(_ time.Time, _ client.Object, s Summary) { total = s.Totals["outputs.pods.total"] }
 			})
-			enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
+			enqueued(func(q keyQueue) { send(h.parentEvents(), q, nil, new(fixture.Parent())) })
 			counted := func() int {
 				if err := h.reconcileStatus(t); err != nil {
 					t.Error(err)
@@ -228,7 +228,7 @@ func TestStatusWaitsForOutputsThatLostTheirMapKeyUnseen(t *testing.T) {
 		}
 		return nil
 	}
-	enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, &parent) })
+	enqueued(func(q keyQueue) { send(h.parentEvents(), q, nil, &parent) })
 	h.reconcile(t)
 	next := func() {
 		t.Helper()
@@ -291,7 +291,7 @@ func TestStatusDoesNotWaitForTheSearchOfAnotherNamespace(t *testing.T) {
 	h.aggregator = &status.Aggregator{Changed: h.aggregator.Changed}
 	h.writer.Aggregator = h.aggregator
 	h.guard.Live = forbids{h.guard.Live, "gone"}
-	enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
+	enqueued(func(q keyQueue) { send(h.parentEvents(), q, nil, new(fixture.Parent())) })
 	h.reconcile(t)
 	if _, err := h.Reconcile(t.Context(), plan.SearchAll); err == nil {
 		t.Error("the search reports no error, and would not be repeated")

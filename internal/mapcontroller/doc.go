@@ -31,7 +31,7 @@
 //	planner.go        plans without a cache
 //	controller.go     a Controller put together from its packages; compiled specs
 //	route.go          which keys an event enqueues
-//	optional.go       the caches of kinds that may be missing, and of the children of outputs
+//	watch.go          the kinds that are watched; the caches of those that may be missing, and of the children of outputs
 //	reconcile.go      one pass over one key; the search for released outputs
 //	setup.go          the controllers and caches of a manager
 //

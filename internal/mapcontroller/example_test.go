@@ -74,7 +74,7 @@ func Example() {
 	must(api.Get(ctx, client.ObjectKeyFromObject(mirror), mirror))
 	must(parents.Add(mirror))
 	must(configMaps.Add(source))
-	controller.ParentEvents().Create(ctx, event.TypedCreateEvent[client.Object]{Object: mirror}, queue)
+	controller.Watches().Parent.Events.Create(ctx, event.TypedCreateEvent[client.Object]{Object: mirror}, queue)
 	for _, color := range []string{"red", "blue"} {
 		source.Data = map[string]string{"color": color}
 		must(configMaps.Update(source.DeepCopy()))
@@ -84,7 +84,7 @@ func Example() {
 		must(api.Get(ctx, client.ObjectKey{Namespace: "default", Name: "m-a"}, target))
 		fmt.Println(target.Name, target.Labels, target.Data)
 		must(configMaps.Update(target))
-		controller.OutputEvents(0).Create(ctx, event.TypedCreateEvent[client.Object]{Object: target}, queue)
+		controller.Watches().Outputs[0].Events.Create(ctx, event.TypedCreateEvent[client.Object]{Object: target}, queue)
 	}
 	_, err = controller.Reconcile(ctx, mapcontroller.Request{Parent: client.ObjectKeyFromObject(mirror), MapKey: "source"})
 	must(err)

@@ -64,7 +64,7 @@ func newHarness(t testing.TB, cached, stored []client.Object, changes ...func(*M
 		t.Fatal(err)
 	}
 	h.aggregator.Searched("")
-	fixture.Fill(options.Stores, h.InputIndexers(), h.OutputIndexers(0), cached...)
+	fixture.Fill(options.Stores, h.lookup.InputIndexers(), h.lookup.OutputIndexers(0), cached...)
 	return h
 }
 

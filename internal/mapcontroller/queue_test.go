@@ -178,7 +178,7 @@ func TestQueueRequeuesErrorsAtAnEarlierTurn(t *testing.T) {
 			if verb == "delete" {
 				pod := o.(*corev1.Pod)
 				gone = append(gone, pod.Name)
-				go send(q.OutputEvents(0), discard{q.queue}, new(pod), nil)
+				go send(q.outputEvents(q.spec.Outputs[0]), discard{q.queue}, new(pod), nil)
 			}
 		}
 		decide := q.program.Map
@@ -229,7 +229,7 @@ func TestQueueReconcilesEveryKeyPeriodically(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := newQueued(t, created, nil)
 				q.dueAt(due)
-				send(q.ParentEvents(), q.queue, nil, new(fixture.Parent()))
+				send(q.parentEvents(), q.queue, nil, new(fixture.Parent()))
 				q.until(46 * minute)
 				q.wantPasses(t, 0, 15*minute, 30*minute, 45*minute)
 			})

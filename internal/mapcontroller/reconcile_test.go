@@ -252,7 +252,7 @@ func TestReconcileClusterScopedParent(t *testing.T) {
 	}
 	req := Request{MapKey: testKey.MapKey}
 	req.Parent.Name = "p"
-	got := enqueued(func(q keyQueue) { send(h.InputEvents(0), q, nil, new(objects[0])) })
+	got := enqueued(func(q keyQueue) { send(h.inputEvents(h.spec.Inputs[0]), q, nil, new(objects[0])) })
 	if !slices.Equal(got, []string{"p/in-uid"}) {
 		t.Errorf("enqueued %v", got)
 	}

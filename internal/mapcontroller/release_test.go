@@ -48,7 +48,7 @@ func TestReconcileStatusLooksForReferencesThatTheCacheDoesNotShow(t *testing.T) 
 		c.Outputs[0].Covers = func(_, _ client.Object) bool { return true }
 		c.Status = func(_ time.Time, _ client.Object, s Summary) { settled = append(settled, s.Settled) }
 	})
-	enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, &parent) })
+	enqueued(func(q keyQueue) { send(h.parentEvents(), q, nil, &parent) })
 
 	if err := h.reconcileStatus(t); err != nil || h.api.Count("*") > 0 {
 		t.Errorf("before the key is reconciled: %v, %d requests", err, h.api.Count("*"))
@@ -111,7 +111,7 @@ func TestReconcileStatusReportsNoFailureOfAManagerThatStops(t *testing.T) {
 			return now
 		}
 	})
-	enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, &parent) })
+	enqueued(func(q keyQueue) { send(h.parentEvents(), q, nil, &parent) })
 	ctx, stop := context.WithCancel(t.Context())
 	h.api.Before = func(_ context.Context, verb string, _ runtime.Object) error {
 		if verb == "patch" {

@@ -40,9 +40,9 @@ func events(on func(q keyQueue, before, after client.Object)) handler.TypedFuncs
 	}
 }
 
-// ParentEvents returns the handler of events of parents: they enqueue all keys
+// parentEvents returns the handler of events of parents: they enqueue all keys
 // of the parent, unless nothing changed that concerns them.
-func (c *Controller) ParentEvents() EventHandler {
+func (c *Controller) parentEvents() EventHandler {
 	return events(func(q keyQueue, before, after client.Object) {
 		if after == nil {
 			c.forget(before)
@@ -84,11 +84,10 @@ func (c *Controller) fanOutAll(q keyQueue) {
 	}
 }
 
-// InputEvents returns the handler of events of an input kind: they enqueue the
+// inputEvents returns the handler of events of an input kind: they enqueue the
 // input's key for the parents that select it, selected it before the change, or
 // still have outputs of it.
-func (c *Controller) InputEvents(kind int) EventHandler {
-	in := c.spec.Inputs[kind]
+func (c *Controller) inputEvents(in Input) EventHandler {
 	return events(func(q keyQueue, before, after client.Object) {
 		if before != nil && after != nil && !inputChanged(in, before, after) {
 			return
@@ -127,10 +126,9 @@ func (c *Controller) sourceEvent(q keyQueue, input client.Object) {
 	}
 }
 
-// ChildEvents returns the handler of events of the children of an output kind: they enqueue the key of
+// childEvents returns the handler of events of the children of an output kind: they enqueue the key of
 // the output that their label names.
-func (c *Controller) ChildEvents(kind int) EventHandler {
-	out := c.spec.Outputs[kind]
+func (c *Controller) childEvents(out Output) EventHandler {
 	return events(func(q keyQueue, before, after client.Object) {
 		for _, child := range [...]client.Object{before, after} {
 			if child == nil {
@@ -144,11 +142,10 @@ func (c *Controller) ChildEvents(kind int) EventHandler {
 	})
 }
 
-// RelatedEvents returns the handler of events of a related kind: they enqueue all keys of
+// relatedEvents returns the handler of events of a related kind: they enqueue all keys of
 // the parents that they concern. The first list enqueues none, because no key is reconciled
 // before it.
-func (c *Controller) RelatedEvents(kind int) EventHandler {
-	in := c.spec.RelatedKinds[kind]
+func (c *Controller) relatedEvents(in Input) EventHandler {
 	fanOut := func(q keyQueue, o client.Object) {
 		for _, parent := range c.lookup.Parents(nil) {
 			if in.Concerns == nil || in.Concerns(o, parent) {
@@ -183,12 +180,11 @@ func tagsChanged(before, after client.Object) bool {
 	return !maps.Equal(before.GetLabels(), after.GetLabels()) || plan.ControllerUID(before) != plan.ControllerUID(after)
 }
 
-// OutputEvents returns the handler of events of an output kind: they enqueue the
+// outputEvents returns the handler of events of an output kind: they enqueue the
 // output's key for the parent that controls it or, if nothing does, for the one
 // that it names. As the ControllerRef proposal has it, nobody cares when an
 // orphan is deleted: one whose parent does not own by labels.
-func (c *Controller) OutputEvents(kind int) EventHandler {
-	out := c.spec.Outputs[kind]
+func (c *Controller) outputEvents(out Output) EventHandler {
 	return events(func(q keyQueue, before, after client.Object) {
 		if before != nil && after != nil && before.GetResourceVersion() == after.GetResourceVersion() {
 			return // a resync

@@ -80,7 +80,7 @@ func TestRouteOutputsByLabels(t *testing.T) {
 			h := newHarness(t, []client.Object{fixture.Parent()}, nil, ownsByLabels, func(c *MapController, _ *Options) {
 				c.Outputs[0].OnChange = func(_ types.NamespacedName, _, after client.Object) { owned = after != nil }
 			})
-			got := enqueued(func(q keyQueue) { send(h.OutputEvents(0), q, test.before, test.after) })
+			got := enqueued(func(q keyQueue) { send(h.outputEvents(h.spec.Outputs[0]), q, test.before, test.after) })
 			if !slices.Equal(got, test.want) || owned != test.wantOwned {
 				t.Errorf("enqueued %v, want %v; observed as owned: %v", got, test.want, owned)
 			}
@@ -136,7 +136,7 @@ func TestRouteOutputs(t *testing.T) {
 					}
 				}
 			})
-			got := enqueued(func(q keyQueue) { send(h.OutputEvents(0), q, test.before, test.after) })
+			got := enqueued(func(q keyQueue) { send(h.outputEvents(h.spec.Outputs[0]), q, test.before, test.after) })
 			if !slices.Equal(got, test.want) || (calls == 1) != (name != "a resync" && (test.before != nil || test.wantOwned)) {
 				t.Errorf("enqueued %v, want %v; observed %d times", got, test.want, calls)
 			}
@@ -172,10 +172,10 @@ func TestRouteRelated(t *testing.T) {
 			})
 			got := enqueued(func(q keyQueue) {
 				if test.initial {
-					h.RelatedEvents(0).Create(t.Context(), event.TypedCreateEvent[client.Object]{Object: *test.after, IsInInitialList: true}, q)
+					h.relatedEvents(h.spec.RelatedKinds[0]).Create(t.Context(), event.TypedCreateEvent[client.Object]{Object: *test.after, IsInInitialList: true}, q)
 					return
 				}
-				send(h.RelatedEvents(0), q, test.before, test.after)
+				send(h.relatedEvents(h.spec.RelatedKinds[0]), q, test.before, test.after)
 			})
 			if !slices.Equal(got, test.want) {
 				t.Errorf("enqueued %v, want %v", got, test.want)
@@ -221,7 +221,7 @@ func TestOutputEventsMeetExpectations(t *testing.T) {
 			if h.attempts.Expects(testKey) == 0 {
 				t.Fatal("nothing was written")
 			}
-			enqueued(func(q keyQueue) { send(h.OutputEvents(0), q, test.before, test.after) })
+			enqueued(func(q keyQueue) { send(h.outputEvents(h.spec.Outputs[0]), q, test.before, test.after) })
 			if got := h.attempts.Expects(testKey) == 0; got != test.want {
 				t.Errorf("met: %v, want %v", got, test.want)
 			}
@@ -249,7 +249,7 @@ func TestDeletedOutputsMayHaveLostTheirKey(t *testing.T) {
 			if test.ours {
 				h.reconcile(t)
 			}
-			got := enqueued(func(q keyQueue) { send(h.OutputEvents(0), q, test.output, nil) })
+			got := enqueued(func(q keyQueue) { send(h.outputEvents(h.spec.Outputs[0]), q, test.output, nil) })
 			if slices.Contains(got, "p/") != test.want {
 				t.Errorf("enqueued %v; a live list is wanted: %v", got, test.want)
 			}
@@ -299,7 +299,7 @@ func TestRouteInputs(t *testing.T) {
 			if test.invalid {
 				h.invalid = context.Canceled
 			}
-			got := enqueued(func(q keyQueue) { send(h.InputEvents(0), q, test.before, test.after) })
+			got := enqueued(func(q keyQueue) { send(h.inputEvents(h.spec.Inputs[0]), q, test.before, test.after) })
 			if !slices.Equal(got, test.want) {
 				t.Errorf("enqueued %v, want %v", got, test.want)
 			}
@@ -307,7 +307,7 @@ func TestRouteInputs(t *testing.T) {
 	}
 	t.Run("every change counts by default", func(t *testing.T) {
 		h := newHarness(t, []client.Object{fixture.Parent()}, nil)
-		if got := enqueued(func(q keyQueue) { send(h.InputEvents(0), q, input(), input(data)) }); !slices.Equal(got, own) {
+		if got := enqueued(func(q keyQueue) { send(h.inputEvents(h.spec.Inputs[0]), q, input(), input(data)) }); !slices.Equal(got, own) {
 			t.Errorf("enqueued %v", got)
 		}
 	})
@@ -335,7 +335,7 @@ func TestRouteParents(t *testing.T) {
 				}
 			})
 			got := enqueued(func(q keyQueue) {
-				send(h.ParentEvents(), q, new(fixture.Parent()), new(fixture.Parent(test.change)))
+				send(h.parentEvents(), q, new(fixture.Parent()), new(fixture.Parent(test.change)))
 			})
 			if !slices.Equal(got, test.want) {
 				t.Errorf("enqueued %v, want %v", got, test.want)
@@ -349,7 +349,7 @@ func TestRouteParents(t *testing.T) {
 func TestRouteParentsFindsEmptiedKeys(t *testing.T) {
 	emptied := fixture.Output("emptied", fixture.Label(fixture.Tags.MapKey, ""))
 	h := newHarness(t, []client.Object{fixture.Parent(), emptied}, nil)
-	if got := enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) }); !slices.Equal(got, []string{"p/"}) {
+	if got := enqueued(func(q keyQueue) { send(h.parentEvents(), q, nil, new(fixture.Parent())) }); !slices.Equal(got, []string{"p/"}) {
 		t.Errorf("enqueued %v", got)
 	}
 	if _, err := h.Reconcile(t.Context(), plan.SearchOf(testKey.Parent)); err != nil || h.aggregator.Knows(plan.SearchOf(testKey.Parent)) {
@@ -362,8 +362,8 @@ func TestFanOutHasLowPriority(t *testing.T) {
 	h := newHarness(t, []client.Object{fixture.Parent(), fixture.Input()}, nil)
 	q := priorityqueue.New[Request]("test")
 	defer q.ShutDown()
-	send(h.ParentEvents(), q, nil, new(fixture.Parent()))
-	send(h.InputEvents(0), q, nil, new(fixture.Input(func(s *corev1.Secret) { s.UID = "one" })))
+	send(h.parentEvents(), q, nil, new(fixture.Parent()))
+	send(h.inputEvents(h.spec.Inputs[0]), q, nil, new(fixture.Input(func(s *corev1.Secret) { s.UID = "one" })))
 	for _, want := range []string{"one", "in-uid"} {
 		if req, priority, _ := q.GetWithPriority(); req.MapKey != want || (priority < 0) != (want == "in-uid") {
 			t.Errorf("got %v at priority %d, want %s", req, priority, want)
@@ -383,7 +383,7 @@ func TestParentDeletedIsCalled(t *testing.T) {
 		return err
 	}
 	event := func(h *harness) error {
-		enqueued(func(q keyQueue) { send(h.ParentEvents(), q, new(fixture.Parent()), nil) })
+		enqueued(func(q keyQueue) { send(h.parentEvents(), q, new(fixture.Parent()), nil) })
 		return nil
 	}
 	for name, test := range map[string]struct {
@@ -430,7 +430,7 @@ func BenchmarkRouteInput(b *testing.B) {
 			h := newHarness(b, parents, nil)
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[Request]())
 			defer q.ShutDown()
-			handler, created := h.InputEvents(0), event.TypedCreateEvent[client.Object]{Object: fixture.Input()}
+			handler, created := h.inputEvents(h.spec.Inputs[0]), event.TypedCreateEvent[client.Object]{Object: fixture.Input()}
 			b.ReportAllocs()
 			for b.Loop() {
 				handler.Create(b.Context(), created, q)
@@ -446,9 +446,9 @@ func BenchmarkRouteInput(b *testing.B) {
 func TestStatusWaitsForWhatLostItsMapKey(t *testing.T) {
 	out := fixture.Output("out")
 	for name, send := range map[string]func(*harness, keyQueue){
-		"removed": func(h *harness, q keyQueue) { send(h.OutputEvents(0), q, &out, nil) },
+		"removed": func(h *harness, q keyQueue) { send(h.outputEvents(h.spec.Outputs[0]), q, &out, nil) },
 		"emptied": func(h *harness, q keyQueue) {
-			send(h.OutputEvents(0), q, &out, new(fixture.Output("out", fixture.Label(fixture.Tags.MapKey, ""), func(o *corev1.Pod) { o.ResourceVersion = "2" })))
+			send(h.outputEvents(h.spec.Outputs[0]), q, &out, new(fixture.Output("out", fixture.Label(fixture.Tags.MapKey, ""), func(o *corev1.Pod) { o.ResourceVersion = "2" })))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -206,8 +205,7 @@ func (s *starter) startKeys(ctx context.Context) error {
 			}
 			return s.log.WithValues("namespace", req.Parent.Namespace, "name", req.Parent.Name, "mapKey", req.MapKey)
 		}).
-		WatchesRawSource(source.TypedFunc[Request](s.controller.KeySource)).
-		WatchesRawSource(source.TypedKind(s.mgr.GetCache(), s.controller.spec.NewParent(), s.controller.ParentEvents()))
+		WatchesRawSource(source.TypedFunc[Request](s.controller.KeySource))
 	optional, err := s.watchKinds(ctx, b)
 	if err != nil || !s.mgr.GetCache().WaitForCacheSync(ctx) {
 		return err
@@ -219,30 +217,20 @@ func (s *starter) startKeys(ctx context.Context) error {
 	return err
 }
 
-// watchKinds fills the cache with all kinds but the parents', and watches them; the optional
-// ones only if they can be listed.
+// watchKinds fills the cache with all kinds, and watches them; those that may be missing only if
+// they can be listed.
 func (s *starter) watchKinds(ctx context.Context, b *builder.TypedBuilder[Request]) (optional bool, err error) {
-	watch := func(kind client.Object, indexers toolscache.Indexers, events EventHandler) error {
-		informer, err := s.mgr.GetCache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
-		if err != nil {
-			return err
+	live, watches := s.lists(ctx, s.controller.kinds.Live), s.controller.Watches()
+	for _, w := range watches.All() {
+		if w.Optional || w.Live && !live {
+			continue
 		}
-		b.WatchesRawSource(source.TypedKind(s.mgr.GetCache(), kind, events))
-		return informer.AddIndexers(indexers)
-	}
-	for i, in := range s.controller.spec.Inputs {
-		err = errors.Join(err, watch(in.Object, s.controller.InputIndexers(), s.controller.InputEvents(i)))
-	}
-	for i, out := range s.controller.spec.Outputs {
-		if !out.Optional {
-			err = errors.Join(err, watch(out.Object, s.controller.OutputIndexers(i), s.controller.OutputEvents(i)))
+		informer, failed := s.mgr.GetCache().GetInformer(ctx, w.Object, cache.BlockUntilSynced(false))
+		if failed == nil {
+			b.WatchesRawSource(source.TypedKind(s.mgr.GetCache(), w.Object, w.Events))
+			failed = informer.AddIndexers(w.Indexers)
 		}
-	}
-	live := s.lists(ctx, s.controller.kinds.Live)
-	for i, related := range s.controller.spec.RelatedKinds {
-		if !related.Optional && (!related.Live || live) {
-			err = errors.Join(err, watch(related.Object, nil, s.controller.RelatedEvents(i)))
-		}
+		err = errors.Join(err, failed)
 	}
 	if optional = s.listsOptional(ctx); optional {
 		err = errors.Join(err, s.controller.WatchOptional(ctx, s.mgr.GetCache(), s.newCache, func(src source.TypedSource[Request]) error {

@@ -44,11 +44,11 @@ func TestDecisionsAreToldSinceWhenInputsAreTheSame(t *testing.T) {
 		}
 	}
 	for what, event := range map[string]func(q keyQueue){
-		"the parent is gone": func(q keyQueue) { send(h.ParentEvents(), q, new(fixture.Parent()), nil) },
+		"the parent is gone": func(q keyQueue) { send(h.parentEvents(), q, new(fixture.Parent()), nil) },
 		"its program has no keys of its own": func(q keyQueue) {
 			h.programs.Clear()
 			h.program.Key = nil
-			send(h.ParentEvents(), q, nil, new(fixture.Parent()))
+			send(h.parentEvents(), q, nil, new(fixture.Parent()))
 		},
 	} {
 		h.programs.Clear()

@@ -72,8 +72,9 @@ func newPopulation(tb testing.TB) *population {
 		return informer.GetIndexer()
 	}
 	p.schedules = store(&v1alpha1.SnapshotSchedule{})
-	p.claims = store(&corev1.PersistentVolumeClaim{}, p.InputIndexers(), Indexers())
-	p.snapshots = store(&snapshotv1.VolumeSnapshot{}, p.OutputIndexers(0))
+	watches := p.Watches()
+	p.claims = store(&corev1.PersistentVolumeClaim{}, watches.Inputs[0].Indexers, Indexers())
+	p.snapshots = store(&snapshotv1.VolumeSnapshot{}, watches.Outputs[0].Indexers)
 	p.classes = store(&snapshotv1.VolumeSnapshotClass{})
 	return p
 }
@@ -103,7 +104,7 @@ func (p *population) track() (requests []mapcontroller.Request) {
 	queue := newQueue()
 	defer queue.ShutDown()
 	for _, s := range p.schedules.List() {
-		p.ParentEvents().Create(context.Background(), event.TypedCreateEvent[client.Object]{Object: s.(client.Object)}, queue)
+		p.Watches().Parent.Events.Create(context.Background(), event.TypedCreateEvent[client.Object]{Object: s.(client.Object)}, queue)
 	}
 	for queue.Len() > 0 {
 		req, _ := queue.Get()

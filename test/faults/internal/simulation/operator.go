@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -127,8 +126,14 @@ func (o *operator) run(ctx context.Context) error {
 		return i
 	}
 	parents := informer(&v1alpha1.SnapshotSchedule{})
-	informer(&corev1.PersistentVolumeClaim{}, engine.InputIndexers(), snapshots.Indexers())
-	informer(&snapshotv1.VolumeSnapshot{}, engine.OutputIndexers(0))
+	informer(&corev1.PersistentVolumeClaim{}, snapshots.Indexers())
+	watches, needed := engine.Watches(), []mapcontroller.Watch{}
+	for _, watch := range watches.All() {
+		if !watch.Optional && !watch.Live { // a live kind is not served here
+			informer(watch.Object, watch.Indexers)
+			needed = append(needed, watch)
+		}
+	}
 	o.running.Go(func() { _ = informers.Start(ctx) })
 
 	status := newController(reconcile.TypedReconciler[reconcile.Request](reconcile.Func(engine.ReconcileStatus)), nil)
@@ -140,10 +145,9 @@ func (o *operator) run(ctx context.Context) error {
 	}
 	keys := newController[mapcontroller.Request](engine, engine.Limiter())
 	must(keys.Watch(source.TypedFunc[mapcontroller.Request](engine.KeySource)))
-	must(keys.Watch(source.TypedKind[client.Object](informers, &v1alpha1.SnapshotSchedule{}, engine.ParentEvents())))
-	must(keys.Watch(source.TypedKind[client.Object](informers, &corev1.PersistentVolumeClaim{}, engine.InputEvents(0))))
-	must(keys.Watch(source.TypedKind[client.Object](informers, &snapshotv1.VolumeSnapshot{}, engine.OutputEvents(0))))
-	must(keys.Watch(source.TypedKind[client.Object](informers, &snapshotv1.VolumeSnapshotClass{}, engine.RelatedEvents(0))))
+	for _, watch := range needed {
+		must(keys.Watch(source.TypedKind(informers, watch.Object, watch.Events)))
+	}
 	newCache := func(other cache.Options) (cache.Cache, error) {
 		other.HTTPClient, other.Scheme, other.Mapper = httpClient, cluster.Scheme, mapper
 		return cache.New(config, other)

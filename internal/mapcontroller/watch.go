@@ -6,6 +6,7 @@ package mapcontroller
 import (
 	"context"
 	"errors"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,6 +19,46 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/installed"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
+
+// Watch is a kind that a Controller reads from a cache, and whose events enqueue keys.
+type Watch struct {
+	Object client.Object
+	// Indexers are the indexes that its store needs.
+	Indexers toolscache.Indexers
+	Events   EventHandler
+	// Optional and Live are those of the Input or Output. Neither kind is watched before it can be listed.
+	Optional, Live bool
+}
+
+// Watches are the kinds of a Controller, in the order of its spec.
+type Watches struct {
+	Parent                   Watch
+	Inputs, Outputs, Related []Watch
+}
+
+// All returns all of them.
+func (w *Watches) All() []Watch {
+	return slices.Concat([]Watch{w.Parent}, w.Inputs, w.Outputs, w.Related)
+}
+
+// Watches returns what has to be watched. Whoever adds no controller to a manager needs it.
+func (c *Controller) Watches() Watches {
+	w := Watches{Parent: Watch{Object: c.spec.NewParent(), Events: c.parentEvents()}}
+	for _, in := range c.spec.Inputs {
+		w.Inputs = append(w.Inputs, Watch{Object: in.Object, Indexers: c.lookup.InputIndexers(), Events: c.inputEvents(in)})
+	}
+	for i, out := range c.spec.Outputs {
+		w.Outputs = append(w.Outputs, Watch{
+			Object: out.Object, Indexers: c.lookup.OutputIndexers(i), Events: c.outputEvents(out), Optional: out.Optional,
+		})
+	}
+	for _, related := range c.spec.RelatedKinds {
+		w.Related = append(w.Related, Watch{
+			Object: related.Object, Events: c.relatedEvents(related), Optional: related.Optional, Live: related.Live,
+		})
+	}
+	return w
+}
 
 // awaitOptional looks for the optional kinds once a program needs them, and watches them
 // when they can be listed.
@@ -52,24 +93,22 @@ func (c *Controller) WatchOptional(
 	watch func(source.TypedSource[Request]) error,
 ) error {
 	var synced []toolscache.InformerSynced
-	add := func(from cache.Cache, kind client.Object, indexers toolscache.Indexers, events EventHandler) error {
-		informer, err := from.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	add := func(from cache.Cache, w Watch) error {
+		informer, err := from.GetInformer(ctx, w.Object, cache.BlockUntilSynced(false))
 		if err == nil {
-			err = errors.Join(informer.AddIndexers(indexers), watch(source.TypedKind(from, kind, events)))
+			err = errors.Join(informer.AddIndexers(w.Indexers), watch(source.TypedKind(from, w.Object, w.Events)))
 			synced = append(synced, informer.HasSynced)
 		}
 		return err
 	}
 	var err error
-	for i, related := range c.spec.RelatedKinds {
-		if related.Optional {
-			err = errors.Join(err, add(informers, related.Object, nil, c.RelatedEvents(i)))
+	watches := c.Watches()
+	for _, w := range watches.All() {
+		if w.Optional {
+			err = errors.Join(err, add(informers, w))
 		}
 	}
 	for i, out := range c.spec.Outputs {
-		if out.Optional {
-			err = errors.Join(err, add(informers, out.Object, c.OutputIndexers(i), c.OutputEvents(i)))
-		}
 		if out.Children == nil || err != nil {
 			continue
 		}
@@ -77,7 +116,7 @@ func (c *Controller) WatchOptional(
 		children, failed := newCache(options)
 		if err = errors.Join(invalid, failed); err == nil {
 			go func() { _ = children.Start(ctx) }()
-			err = add(children, out.Children.Object, c.lookup.ChildIndexers(i), c.ChildEvents(i))
+			err = add(children, Watch{Object: out.Children.Object, Indexers: c.lookup.ChildIndexers(i), Events: c.childEvents(out)})
 		}
 	}
 	if err == nil && toolscache.WaitForCacheSync(ctx.Done(), synced...) {
