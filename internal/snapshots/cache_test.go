@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
@@ -57,7 +58,7 @@ func TestStripSnapshotKeepsWhatDecisionsRead(t *testing.T) {
 	if before[0] != after[0] || before[0].HeldUntil != retention.Forever || !before[0].HasError || before[0].ErrorTime.IsZero() || !before[0].HasCutTime {
 		t.Errorf("decisions see %+v, of the whole %+v", after[0], before[0])
 	}
-	if claimName(stripped) != "data" || !covers(full, stripped) || !readyToUse(stripped) {
+	if backup.ClaimName(stripped) != "data" || !covers(full, stripped) || !backup.ReadyToUse(stripped) {
 		t.Error("PVC, slot or readiness are missing")
 	}
 	for what, pair := range map[string][2]any{
@@ -118,7 +119,7 @@ func TestStripBoundsWhatNoSchemaBounds(t *testing.T) {
 					t.Errorf("kept: %v, want %v: %s", got, kept, toJSON(cached))
 				}
 				before, after := snapshotsOf([]client.Object{v}, nil), snapshotsOf([]client.Object{cached}, nil)
-				if before[0] != after[0] || !before[0].ScheduledAt.IsZero() || (claimName(v) == "") != (claimName(cached) == "") {
+				if before[0] != after[0] || !before[0].ScheduledAt.IsZero() || (backup.ClaimName(v) == "") != (backup.ClaimName(cached) == "") {
 					t.Errorf("decisions see %+v, of the whole %+v", after[0], before[0])
 				}
 			}

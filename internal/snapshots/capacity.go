@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
@@ -160,18 +161,18 @@ func volumesOf(claims []*corev1.PersistentVolumeClaim, c capacity, seen mapcontr
 	for _, o := range slices.Concat(seen.Outputs, seen.Related) {
 		switch v := o.(type) {
 		case *snapshotv1.VolumeSnapshot:
-			i, known := at[claimName(v)]
+			i, known := at[backup.ClaimName(v)]
 			if known && v.Labels[v1alpha1.LabelMapKey] == string(claims[i].UID) && !singles.Has(v.Name) {
 				singles.Insert(v.Name)
-				all[i].add(v, claims[i], volumeText(v), seen.Now)
+				all[i].add(v, claims[i], backup.VolumeText(v), seen.Now)
 			}
 		case *groupv1.VolumeGroupSnapshot:
 			if !countsForVolumes(v) || groups.Has(v.Name) {
 				continue
 			}
 			groups.Insert(v.Name)
-			volumes := recordedVolumes(v)
-			for name, uid := range ClaimsOf(v) {
+			volumes := backup.VolumesOf(v)
+			for name, uid := range backup.ClaimsOf(v) {
 				if i, known := at[name]; known && uid == claims[i].UID {
 					all[i].add(v, claims[i], volumes[name], seen.Now)
 				}
@@ -186,7 +187,7 @@ func volumesOf(claims []*corev1.PersistentVolumeClaim, c capacity, seen mapcontr
 
 // countsForVolumes returns whether a group snapshot is one of ours that was taken, and not imported.
 func countsForVolumes(v *groupv1.VolumeGroupSnapshot) bool {
-	return v.Spec.Source.VolumeGroupSnapshotContentName == nil && isGroupKey(v.Labels[v1alpha1.LabelMapKey])
+	return !backup.Imported(v) && backup.IsGroupKey(v.Labels[v1alpha1.LabelMapKey])
 }
 
 // add adds a snapshot, or a group snapshot, of the PVC, which says of which volume it is, or nothing.
@@ -197,14 +198,14 @@ func (v *volume) add(o client.Object, claim *corev1.PersistentVolumeClaim, of st
 	if created := o.GetCreationTimestamp().Add(time.Second); created.After(v.newest) { // it is truncated to a second
 		v.newest = created
 	}
-	if !isOfVolume(o, claim, of) {
+	if !backup.IsOfVolume(o, claim, of) {
 		return
 	}
 	v.snapshots = append(v.snapshots, o)
-	if until, held := HeldUntil(o); held && until.After(now.Add(soon)) {
+	if until, held := backup.HeldUntil(o); held && until.After(now.Add(soon)) {
 		v.held++
 	}
-	if o.GetDeletionTimestamp() != nil {
+	if backup.Terminating(o) {
 		v.terminating = append(v.terminating, o.GetName())
 	}
 }
@@ -268,7 +269,7 @@ const maxTerminating = 400
 
 // stageOf returns how far a snapshot has come that is not ready.
 func stageOf(o client.Object) limits.Stage {
-	s, _ := snapshotFrom(o)
+	s, _ := backup.From(o)
 	at := limits.Stage{Created: s.Created, Uncut: s.Uncut(), Fails: s.HasError}
 	if deleted := o.GetDeletionTimestamp(); deleted != nil {
 		at.Deleted = deleted.Time
@@ -278,9 +279,9 @@ func stageOf(o client.Object) limits.Stage {
 
 // followed returns whether a newer snapshot of a series is ready.
 func followed(o client.Object, series []client.Object, now time.Time) bool {
-	at, _ := snapshotFrom(o)
+	at, _ := backup.From(o)
 	for _, other := range series {
-		if ready, known := snapshotFrom(other); known && Ready(other) &&
+		if ready, known := backup.From(other); known && backup.Ready(other) &&
 			positionOf(&ready, now).compare(positionOf(&at, now)) > 0 {
 			return true
 		}
@@ -339,7 +340,7 @@ func (c Classes) driverTaken(snapshots []client.Object, counts func(*retention.S
 		if d == "" {
 			continue
 		}
-		if s, known := snapshotFrom(o); known && counts(&s) {
+		if s, known := backup.From(o); known && counts(&s) {
 			of, newest = d, created
 		}
 	}
@@ -368,8 +369,8 @@ func (c Classes) driverIn(o client.Object) driver {
 
 // recordedClaims returns the names and UIDs of the PVCs that a snapshot with a map key is of.
 func recordedClaims(o client.Object, mapKey string) map[string]types.UID {
-	if record := ClaimsOf(o); record != nil {
+	if record := backup.ClaimsOf(o); record != nil {
 		return record
 	}
-	return map[string]types.UID{claimName(o): types.UID(mapKey)}
+	return map[string]types.UID{backup.ClaimName(o): types.UID(mapKey)}
 }

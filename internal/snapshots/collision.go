@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
@@ -17,20 +18,20 @@ import (
 // the schedule's own has it only if somebody changed or made it: what the name is computed
 // from is in its labels, its annotation and its source.
 func collisionMessage(want client.Object, err error) string {
-	noun, name, collision := nounOf(want), want.GetName(), (*mapcontroller.CollisionError)(nil)
+	noun, name, collision := backup.Noun(want), want.GetName(), (*mapcontroller.CollisionError)(nil)
 	if !errors.As(err, &collision) || !collision.Owned {
 		return fmt.Sprintf("%s %s exists and is not this schedule's; delete it, or keep it under another name", noun, name)
 	}
 	have, key := collision.Existing, want.GetLabels()[v1alpha1.LabelMapKey]
 	switch {
-	case have.GetDeletionTimestamp() != nil:
+	case backup.Terminating(have):
 		return fmt.Sprintf("%s %s is this schedule's, was changed, and is being deleted; the slot is taken once it is gone", noun, name)
 	case have.GetLabels()[v1alpha1.LabelMapKey] != key:
 		return fmt.Sprintf("%s %s is this schedule's, but its label %s was changed; set it to %s again, or delete the %s",
 			noun, name, v1alpha1.LabelMapKey, key, noun)
-	case claimName(have) != claimName(want):
+	case backup.ClaimName(have) != backup.ClaimName(want):
 		return fmt.Sprintf("%s %s is this schedule's, but it is not one of PersistentVolumeClaim %s; delete it",
-			noun, name, claimName(want))
+			noun, name, backup.ClaimName(want))
 	}
 	const slot = v1alpha1.AnnotationScheduledAt
 	return fmt.Sprintf("%s %s is this schedule's, but its annotation %s was changed, so the slot is due again; "+

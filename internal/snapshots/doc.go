@@ -49,9 +49,7 @@
 //	driver.go       the storage driver of a PVC
 //	problem.go      something wrong with a PVC, and how bad it is
 //	owner.go        which VolumeSnapshots are a schedule's; members of groups
-//	series.go       VolumeSnapshots as decisions see them
-//	ofvolume.go     of which volume a snapshot is
-//	record.go       the record of a group snapshot, and the map keys of groups
+//	outputs.go      what the engine asks about snapshots
 //	restores.go     the PVCs that are being restored from snapshots
 //	options.go      the settings of the controller
 //	rest.go         the REST config and REST mapper that the controller needs

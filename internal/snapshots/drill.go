@@ -11,25 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
-
-// DrillWords says how the last drill of a snapshot ended; empty if there was none.
-func DrillWords(o client.Object, now time.Time) string {
-	v, ok := o.(*snapshotv1.VolumeSnapshot)
-	if !ok {
-		return "" // the members of a group have drills
-	}
-	s := snapshotOf(v)
-	switch at, verified := s.Drill(now); {
-	case at.IsZero():
-		return ""
-	case verified:
-		return "its last drill succeeded, at " + at.Format(time.RFC3339)
-	default:
-		return fmt.Sprintf("its last drill failed, at %s: %s", at.Format(time.RFC3339), failedDrillOf(v).words())
-	}
-}
 
 // Drills are the drills of a PVC: restores of its snapshots to try them.
 type Drills struct {
@@ -62,7 +46,7 @@ func drillsOf(outputs []client.Object, series []retention.Snapshot, now time.Tim
 		v := outputs[failed].(*snapshotv1.VolumeSnapshot)
 		d.Failed = Problem{
 			Reason:  v1alpha1.ReasonVerificationFailed,
-			Message: fmt.Sprintf("the last drill failed, of VolumeSnapshot %s: %s", v.Name, failedDrillOf(v).words()),
+			Message: fmt.Sprintf("the last drill failed, of VolumeSnapshot %s: %s", v.Name, backup.FailedDrillOf(v).Words()),
 		}
 	}
 	return d

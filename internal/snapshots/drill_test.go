@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // Contract: VER-3, VER-4, VER-5.
@@ -66,7 +67,7 @@ func TestMapReportsDrills(t *testing.T) {
 		},
 		"a reason that is long and controls terminals": {
 			snapshots:   series{ready(time.Hour).verifyFailed(failedAt(time.Minute, "\x1b[2J\n"+strings.Repeat("x", 999)))},
-			wantProblem: `the last drill failed, of VolumeSnapshot 1h0m0s: \u001b[2J ` + strings.Repeat("x", maxDrillReason-len(`\u001b[2J …`)) + "…",
+			wantProblem: `the last drill failed, of VolumeSnapshot 1h0m0s: \u001b[2J ` + strings.Repeat("x", backup.MaxDrillReason-len(`\u001b[2J …`)) + "…",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +119,7 @@ func TestStripKeepsDrills(t *testing.T) {
 			if got := toJSON(once.Annotations); got != tc.want {
 				t.Errorf("annotations are %s, want %s", got, tc.want)
 			}
-			if before, after := snapshotOf(tc.snapshot.VolumeSnapshot), snapshotOf(once); before != after {
+			if before, after := backup.Of(tc.snapshot.VolumeSnapshot), backup.Of(once); before != after {
 				t.Errorf("decisions see %+v, of the whole %+v", after, before)
 			}
 			if again := strip(t, stripSnapshot, once.DeepCopy()); toJSON(again) != toJSON(once) {
@@ -144,7 +145,7 @@ func TestDrillWords(t *testing.T) {
 		"failure":                  {ready(day).verifyFailed(at + " a\nb"), "its last drill failed, at " + at + ": a b"},
 		"failure without a reason": {ready(day).verifyFailed(at), "its last drill failed, at " + at + ": it gives no reason"},
 	} {
-		if got := DrillWords(tc.snapshot.VolumeSnapshot, noon); got != tc.want {
+		if got := backup.DrillWords(tc.snapshot.VolumeSnapshot, noon); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

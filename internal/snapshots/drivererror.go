@@ -5,27 +5,18 @@ package snapshots
 
 import (
 	"cmp"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
-const (
-	// maxDriverWords is how many bytes of an error of a driver are kept and shown.
-	maxDriverWords = 256
-	// errorPatience is the age from which the error of a snapshot is a problem: drivers report
-	// errors that pass while they cut.
-	errorPatience = 2 * time.Minute
-)
+// errorPatience is the age from which the error of a snapshot is a problem: drivers report
+// errors that pass while they cut.
+const errorPatience = 2 * time.Minute
 
 // driverError is what a driver says about a snapshot that is not ready.
 type driverError struct {
@@ -82,43 +73,8 @@ func saidOf(outputs []client.Object, series []retention.Snapshot, deadline time.
 			continue
 		}
 		if k.error == nil || k.error.snapshot.compare(at) < 0 {
-			k.error = &driverError{snapshot: at, text: DriverError(outputs[i])}
+			k.error = &driverError{snapshot: at, text: backup.DriverError(outputs[i])}
 		}
 	}
 	return k, next
 }
-
-// DriverError returns the error that the driver or the snapshot controller reports of a snapshot
-// that is not ready, in at most 256 bytes that are safe to show; empty if there is none.
-func DriverError(o client.Object) string {
-	message, erring := errorOf(o)
-	if !erring || readyToUse(o) {
-		return ""
-	}
-	text := ptr.Deref(message, "")
-	if found := sidecarWords.FindStringSubmatch(text); found != nil {
-		if driver, err := strconv.Unquote(found[1]); err == nil {
-			text = driver
-		}
-	}
-	return cmp.Or(report.Text(text, maxDriverWords), "an error without a message")
-}
-
-// errorOf returns the error in the status of a snapshot, or of a group snapshot.
-func errorOf(o client.Object) (message *string, erring bool) {
-	switch v := o.(type) {
-	case *snapshotv1.VolumeSnapshot:
-		if v.Status != nil && v.Status.Error != nil {
-			return v.Status.Error.Message, true
-		}
-	case *groupv1.VolumeGroupSnapshot:
-		if v.Status != nil && v.Status.Error != nil {
-			return v.Status.Error.Message, true
-		}
-	}
-	return nil, false
-}
-
-// sidecarWords finds the driver's words among those of csi-snapshotter, which name the volume first:
-// in Azure, its ID alone is 170 bytes long, and nothing of what the driver says would be left.
-var sidecarWords = regexp.MustCompile(`(?s)^Failed to [a-z ]+: failed to take snapshot of the volume .+?: (".+")$`)

@@ -12,11 +12,13 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // maxGroupKeys is how many keys of groups a program remembers.
@@ -39,7 +41,7 @@ func (p *program) groupKey(o client.Object) string {
 		return key.(string)
 	}
 	sum := sha256.Sum256([]byte(by + "=" + value))
-	key := "g-" + nameEncoding.EncodeToString(sum[:])[:groupKeyLength]
+	key := "g-" + nameEncoding.EncodeToString(sum[:])[:backup.GroupKeyLength]
 	if p.groupValues.Add(1) > maxGroupKeys { // labels that change again and again must not fill the memory
 		p.groupKeys.Clear()
 		p.groupValues.Store(0)
@@ -81,9 +83,9 @@ func newGroup(s *v1alpha1.SnapshotSchedule, of *subject, class *string, slot tim
 // Complete makes a group snapshot that is to be created one that is ready, and returns it with
 // its members: what becomes of it if all goes well.
 func Complete(v *groupv1.VolumeGroupSnapshot, at metav1.Time) (all []client.Object) {
-	v.UID, v.CreationTimestamp, v.Finalizers = types.UID(v.Name), at, []string{boundFinalizer}
+	v.UID, v.CreationTimestamp, v.Finalizers = types.UID(v.Name), at, []string{backup.BoundFinalizer}
 	v.Status = &groupv1.VolumeGroupSnapshotStatus{ReadyToUse: new(true), CreationTime: &at}
-	for _, name := range slices.Sorted(maps.Keys(ClaimsOf(v))) {
+	for _, name := range slices.Sorted(maps.Keys(backup.ClaimsOf(v))) {
 		m := &snapshotv1.VolumeSnapshot{}
 		m.Namespace, m.Name, m.CreationTimestamp = v.Namespace, v.Name+"/"+name, at
 		m.Labels = map[string]string{v1alpha1.LabelGroupSnapshot: v.Name}
@@ -95,4 +97,15 @@ func Complete(v *groupv1.VolumeGroupSnapshot, at metav1.Time) (all []client.Obje
 		all = append(all, m)
 	}
 	return all
+}
+
+// volumesOfClaims returns the volumes of PVCs by their names, as a group snapshot records them.
+func volumesOfClaims(claims []*corev1.PersistentVolumeClaim) map[string]string {
+	volumes := map[string]string{}
+	for _, claim := range claims {
+		if claim.Spec.VolumeName != "" {
+			volumes[claim.Name] = claim.Spec.VolumeName
+		}
+	}
+	return volumes
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
@@ -72,7 +73,7 @@ func TestToRelabelAPVCIsNoRequest(t *testing.T) {
 		}
 	}
 	last := r.judge.Key(r.claim.PersistentVolumeClaim)
-	first := slotOf(r.made[0])
+	first := backup.SlotOf(r.made[0])
 	if d := r.decide(noon.Add(time.Hour), last); !d.Slots.Next.Equal(first.Add(day)) || len(d.Problems) > 0 || d.Parts[0].Stale() {
 		t.Errorf("next slot %v, want %v; problems %v, stale %t", d.Slots.Next, first.Add(day), d.Problems, d.Parts[0].Stale())
 	}
@@ -132,7 +133,7 @@ func TestAGroupSnapshotOfAnotherKeyCountsForThePVCsThatItHolds(t *testing.T) {
 		"is not cut in time":                        {started(group(2*time.Hour, "a", "")), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.of.Labels[v1alpha1.LabelMapKey] = "g-" + strings.Repeat("a", groupKeyLength)
+			tc.of.Labels[v1alpha1.LabelMapKey] = "g-" + strings.Repeat("a", backup.GroupKeyLength)
 			cached, err := stripGroup(tc.of.DeepCopy())
 			must(t, err)
 			compiled, err := Compile(every("6h").grouped().readyDeadline("1h").SnapshotSchedule)
@@ -166,7 +167,7 @@ func TestARelabeledGroupMissesNoSlotByStartingDeadline(t *testing.T) {
 	if r.take(base.Add(day+time.Hour)) != 1 {
 		t.Fatal("it is not taken after the interval")
 	}
-	if got := slotOf(r.made[1].(*groupv1.VolumeGroupSnapshot)); !got.Equal(base.Add(day)) {
+	if got := backup.SlotOf(r.made[1].(*groupv1.VolumeGroupSnapshot)); !got.Equal(base.Add(day)) {
 		t.Errorf("taken for %v, want %v", got, base.Add(day))
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
@@ -51,7 +52,7 @@ type groupBuilder struct {
 func group(age time.Duration, record, holds string) groupBuilder {
 	v := &groupv1.VolumeGroupSnapshot{}
 	v.Name, v.Namespace, v.UID = "g"+age.String(), "shop", types.UID("g"+age.String())
-	v.CreationTimestamp, v.Finalizers = metav1.NewTime(ago(age)), []string{boundFinalizer}
+	v.CreationTimestamp, v.Finalizers = metav1.NewTime(ago(age)), []string{backup.BoundFinalizer}
 	v.Labels = map[string]string{v1alpha1.LabelMapKey: wholeKey}
 	annotate(v, v1alpha1.AnnotationScheduledAt, rfc3339(ago(age)))
 	claims := map[string]types.UID{}
@@ -162,7 +163,7 @@ func TestMapGroup(t *testing.T) {
 	old, older := group(30*time.Hour, "a b", "a b"), group(40*time.Hour, "a b", "a b")
 	onlyA := group(time.Hour, "a b", "a")
 	both := slices.Clip([]client.Object{class("a", driverA), class("b", driverB)}) // of single snapshots
-	hundred := slices.Repeat([]claimBuilder{claim("x")}, maxGroup+1)
+	hundred := slices.Repeat([]claimBuilder{claim("x")}, backup.MaxGroup+1)
 	for name, tc := range map[string]groupCase{
 		"takes one for a slot that is due":                  {groups: []groupBuilder{recent}, wantCreate: true},
 		"takes none for a slot that is covered":             {groups: []groupBuilder{now}},
@@ -328,7 +329,7 @@ func TestNewGroupSnapshot(t *testing.T) {
 	if got, want := v.Annotations[v1alpha1.AnnotationClaims], `{"a":"a-uid","b":"b-uid"}`; got != want {
 		t.Errorf("records %s, want %s", got, want)
 	}
-	if v.Labels["tier"] != "gold" || v.Annotations["note"] != "x" || !slotOf(v).Equal(ago(time.Hour)) {
+	if v.Labels["tier"] != "gold" || v.Annotations["note"] != "x" || !backup.SlotOf(v).Equal(ago(time.Hour)) {
 		t.Errorf("metadata %+v", v.ObjectMeta)
 	}
 	if status := d.Status.(*keyStatus); status.name() != "group one" || status.weight() != 2 {
@@ -372,7 +373,7 @@ func TestGroupKeysAndNames(t *testing.T) {
 		s.Name = rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,29}[a-z0-9])?([.][a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?)?`).Draw(t, "schedule")
 		s.Spec.Group.ByLabel, c.Labels["by"] = "by", rapid.StringMatching(`[A-Za-z0-9._-]{0,63}`).Draw(t, "value")
 		key := (&program{schedule: s.SnapshotSchedule}).groupKey(c)
-		if !isGroupKey(key) || len(validation.IsValidLabelValue(key)) > 0 {
+		if !backup.IsGroupKey(key) || len(validation.IsValidLabelValue(key)) > 0 {
 			t.Fatalf("key %q", key)
 		}
 		name := groupName(s.SnapshotSchedule, key, noon)
@@ -381,7 +382,7 @@ func TestGroupKeysAndNames(t *testing.T) {
 			t.Fatalf("name %q", name)
 		}
 	})
-	if isGroupKey("1b4e28ba-2fa1-11d2-883f-0016d3cca427") || isGroupKey("g-"+strings.Repeat("A", 26)) {
+	if backup.IsGroupKey("1b4e28ba-2fa1-11d2-883f-0016d3cca427") || backup.IsGroupKey("g-"+strings.Repeat("A", 26)) {
 		t.Error("a UID should be no key of a group")
 	}
 }
@@ -389,18 +390,18 @@ func TestGroupKeysAndNames(t *testing.T) {
 // Anybody who may edit group snapshots can write their records.
 func TestRecordsAreUntrusted(t *testing.T) {
 	many := map[string]types.UID{}
-	for i := range maxGroup + 1 {
+	for i := range backup.MaxGroup + 1 {
 		many[fmt.Sprint(i)] = "uid"
 	}
 	for name, text := range map[string]string{
 		"no JSON": "{", "a list": "[]", "numbers": `{"a":1}`, "an empty name": `{"":"uid"}`, "an empty UID": `{"a":""}`,
-		"too many": toJSON(many), "a long UID": `{"a":"` + strings.Repeat("x", 65) + `"}`, "too long": `{"` + strings.Repeat("a", maxRecord) + `":"uid"}`,
+		"too many": toJSON(many), "a long UID": `{"a":"` + strings.Repeat("x", 65) + `"}`, "too long": `{"` + strings.Repeat("a", backup.MaxRecord) + `":"uid"}`,
 		"a long name": `{"` + strings.Repeat("a", 254) + `":"uid"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := group(time.Hour, "a", "a")
 			annotate(g, v1alpha1.AnnotationClaims, text)
-			if got := ClaimsOf(g.VolumeGroupSnapshot); len(got) > 0 {
+			if got := backup.ClaimsOf(g.VolumeGroupSnapshot); len(got) > 0 {
 				t.Errorf("got %v", got)
 			}
 		})

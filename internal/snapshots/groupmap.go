@@ -13,6 +13,7 @@ import (
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
@@ -46,7 +47,7 @@ const (
 // unsettled returns when a group whose PVCs have changed may be taken for its slot; zero: now.
 func (p *program) unsettled(of *subject, slots schedule.Slots, seen mapcontroller.Observation, g *groupSeries) time.Time {
 	newest := retention.Newest(g.Whole.Snapshots, seen.Now)
-	if seen.SameSince.IsZero() || slots.Current.IsZero() || newest >= 0 && maps.Equal(ClaimsOf(g.outputs[newest]), of.record()) {
+	if seen.SameSince.IsZero() || slots.Current.IsZero() || newest >= 0 && maps.Equal(backup.ClaimsOf(g.outputs[newest]), of.record()) {
 		return time.Time{}
 	}
 	// The first slot that it lacks, not the newest: a short interval would otherwise end the wait of no group that keeps changing.
@@ -172,8 +173,8 @@ func (p *program) mismatch(of *subject, seen mapcontroller.Observation) Problem 
 		return Problem{Reason: v1alpha1.ReasonGroupSnapshotAPIMissing, Message: "VolumeGroupSnapshots are not installed in this cluster, " +
 			"or the operator may not list them; they need the CRDs of group " + groupv1.GroupName + ", version v1"}
 	}
-	if n := len(of.claims); n > maxGroup {
-		return Problem{Reason: v1alpha1.ReasonGroupTooLarge, Message: fmt.Sprintf("the group has %d PVCs, and may have %d", n, maxGroup)}
+	if n := len(of.claims); n > backup.MaxGroup {
+		return Problem{Reason: v1alpha1.ReasonGroupTooLarge, Message: fmt.Sprintf("the group has %d PVCs, and may have %d", n, backup.MaxGroup)}
 	}
 	var others []string
 	for _, o := range seen.Unselected {
@@ -256,7 +257,7 @@ func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *sub
 func (p *program) addMembers(d *mapcontroller.Decision, status *keyStatus, g *groupSeries, now time.Time) {
 	newest := retention.Newest(g.Whole.Snapshots, now)
 	for i, v := range g.outputs {
-		if names := g.deleted[i]; len(names) > 0 && v.DeletionTimestamp == nil {
+		if names := g.deleted[i]; len(names) > 0 && !backup.Terminating(v) {
 			status.addIfNew(Problem{Reason: v1alpha1.ReasonMemberDeleted, Message: fmt.Sprintf(
 				"the data of %s in VolumeGroupSnapshot %s is lost: its VolumeSnapshot is being deleted, which cannot be revoked",
 				report.List(names, maxTerminating), v.Name)})

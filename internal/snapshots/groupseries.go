@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
@@ -26,7 +27,7 @@ import (
 // members are what labels and listing make of VolumeSnapshots that the snapshot controller
 // makes for a group snapshot.
 var members = mapcontroller.Children{
-	Object: &snapshotv1.VolumeSnapshot{}, Label: v1alpha1.LabelGroupSnapshot, Strip: stripMember, Made: madeFor, Claims: claimsMember,
+	Object: &snapshotv1.VolumeSnapshot{}, Label: v1alpha1.LabelGroupSnapshot, Strip: stripMember, Made: backup.MadeFor, Claims: claimsMember,
 }
 
 // groupSeries is the group snapshots of a group as decisions see them.
@@ -61,11 +62,11 @@ func groupSeriesOf(seen mapcontroller.Observation) *groupSeries {
 	}
 	labeled := map[string][]client.Object{} // there may be many, of many group snapshots
 	for _, o := range seen.Children {
-		labeled[o.GetLabels()[v1alpha1.LabelGroupSnapshot]] = append(labeled[o.GetLabels()[v1alpha1.LabelGroupSnapshot]], o)
+		labeled[backup.GroupLabel(o)] = append(labeled[backup.GroupLabel(o)], o)
 	}
 	g.elsewhere = &groupSeries{}
 	for _, o := range seen.Elsewhere {
-		if v, is := o.(*groupv1.VolumeGroupSnapshot); is && isGroupKey(v.Labels[v1alpha1.LabelMapKey]) {
+		if v, is := o.(*groupv1.VolumeGroupSnapshot); is && backup.IsGroupKey(v.Labels[v1alpha1.LabelMapKey]) {
 			g.elsewhere.add(v, members.Of(v, labeled[v.Name]), nil, nil)
 		}
 	}
@@ -78,10 +79,10 @@ func groupSeriesOf(seen mapcontroller.Observation) *groupSeries {
 
 // add adds a group snapshot with its labeled members. names are the PVCs that exist.
 func (g *groupSeries) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, names map[string]types.UID, restores map[string]bool) {
-	s, record := snapshotOfGroup(v), ClaimsOf(v)
+	s, record := backup.Of(v), backup.ClaimsOf(v)
 	for _, m := range of {
 		s.Restoring = s.Restoring || restores[m.GetName()]
-		if until, held := HeldUntil(m); held && until.After(s.HeldUntil) {
+		if until, held := backup.HeldUntil(m); held && until.After(s.HeldUntil) {
 			s.HeldUntil = until
 		}
 	}
@@ -100,11 +101,11 @@ func (g *groupSeries) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, na
 		switch best := bestMember(found); {
 		case best == nil || held[uid] != nil: // the record has a UID twice
 			lacks = append(lacks, name)
-		case best.DeletionTimestamp != nil:
+		case backup.Terminating(best):
 			deleted = append(deleted, name)
 		default:
 			held[uid] = best
-			m := snapshotOf(best)
+			m := backup.Of(best)
 			parts = append(parts, retention.Part{
 				UID: string(uid), Ready: m.ReadyToUse, HasError: m.HasError, ErrorTime: m.ErrorTime,
 				VerifiedAt: m.VerifiedAt, VerifyFailedAt: m.VerifyFailedAt,
@@ -134,9 +135,9 @@ func (g *groupSeries) sourcesChange(record, names map[string]types.UID) {
 func bestMember(of []*snapshotv1.VolumeSnapshot) (best *snapshotv1.VolumeSnapshot) {
 	rank := func(m *snapshotv1.VolumeSnapshot) int {
 		switch {
-		case m.DeletionTimestamp != nil:
+		case backup.Terminating(m):
 			return 0
-		case !readyToUse(m):
+		case !backup.ReadyToUse(m):
 			return 1
 		}
 		return 2
@@ -157,7 +158,7 @@ func membersByClaim(
 	byClaim = map[string][]*snapshotv1.VolumeSnapshot{}
 	for _, o := range of {
 		m := o.(*snapshotv1.VolumeSnapshot)
-		name := claimName(m)
+		name := backup.ClaimName(m)
 		if _, known := record[name]; known {
 			byClaim[name] = append(byClaim[name], m)
 		} else {
@@ -244,13 +245,13 @@ func (g *groupSeries) has(i int, readyDeadline time.Duration, now time.Time) fun
 	v, state := g.outputs[i], g.Whole.Snapshots[i].State(now, readyDeadline)
 	var record map[string]types.UID
 	if state == retention.InProgress {
-		record = ClaimsOf(v)
+		record = backup.ClaimsOf(v)
 	}
 	return func(claim *corev1.PersistentVolumeClaim) bool {
 		if m := g.held[i][claim.UID]; m != nil {
-			return state == retention.InProgress || state == retention.Ready && readyToUse(m)
+			return state == retention.InProgress || state == retention.Ready && backup.ReadyToUse(m)
 		}
-		return record[claim.Name] == claim.UID && selects(v, claim)
+		return record[claim.Name] == claim.UID && backup.Selects(v, claim)
 	}
 }
 
@@ -260,11 +261,8 @@ const unboundFor = 10 * time.Minute
 // mayGo returns whether a group snapshot may be deleted at a time without leaking its data, and
 // otherwise when that changes by time alone; zero: never.
 func mayGo(v *groupv1.VolumeGroupSnapshot, readyDeadline time.Duration, now time.Time) (may bool, at time.Time) {
-	if slices.Contains(v.Finalizers, boundFinalizer) {
-		return true, time.Time{}
-	}
-	if v.Status != nil && v.Status.BoundVolumeGroupSnapshotContentName != nil {
-		return false, time.Time{} // its event follows
+	if protected, bound := backup.Bound(v); protected || bound {
+		return protected, time.Time{} // the event of the finalizer follows
 	}
 	at = v.CreationTimestamp.Add(max(readyDeadline, unboundFor))
 	return !now.Before(at), at
@@ -274,8 +272,8 @@ func mayGo(v *groupv1.VolumeGroupSnapshot, readyDeadline time.Duration, now time
 // UID of the record. One whose PVC is not in the record is labeled, too, so that it is seen: it
 // never counts.
 func claimsMember(ctx context.Context, live client.Reader, output, child client.Object) (bool, error) {
-	name := claimName(child)
-	uid, known := ClaimsOf(output)[name]
+	name := backup.ClaimName(child)
+	uid, known := backup.ClaimsOf(output)[name]
 	if !known {
 		return true, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
@@ -172,8 +173,8 @@ func (f *inFlight) related(req mapcontroller.Request) []client.Object {
 		return nil
 	}
 	uids := []string{req.MapKey}
-	if isGroupKey(req.MapKey) {
-		if uids = f.controller.Inputs(req); len(uids) > maxGroup { // none is taken of them
+	if backup.IsGroupKey(req.MapKey) {
+		if uids = f.controller.Inputs(req); len(uids) > backup.MaxGroup { // none is taken of them
 			return nil
 		}
 	}
@@ -189,16 +190,16 @@ func (f *inFlight) readyDeadline(s *v1alpha1.SnapshotSchedule) time.Duration {
 
 // onChange is called for each event of a snapshot.
 func (f *inFlight) onChange(parent types.NamespacedName, before, after client.Object) {
-	if _, known := snapshotFrom(after); known {
+	if _, known := backup.From(after); known {
 		series := func() []client.Object {
 			return f.controller.Outputs(mapcontroller.Request{Parent: parent, MapKey: after.GetLabels()[v1alpha1.LabelMapKey]})
 		}
-		if !readyToUse(after) {
+		if !backup.ReadyToUse(after) {
 			f.count(parent, after, series())
 			return
 		}
 		// At a start, nearly all are ready, and to look up the others for each takes a third of its CPU.
-		if (before == nil || !readyToUse(before)) && f.busy(after) {
+		if (before == nil || !backup.ReadyToUse(before)) && f.busy(after) {
 			f.recount(parent, series()) // those before it no longer count
 		}
 	}
@@ -233,7 +234,7 @@ func (f *inFlight) busy(o client.Object) bool {
 func (f *inFlight) recount(parent types.NamespacedName, series []client.Object) {
 	for _, o := range series {
 		// Of what lost its map key, only the metadata is known.
-		if _, known := snapshotFrom(o); known && !readyToUse(o) {
+		if _, known := backup.From(o); known && !backup.ReadyToUse(o) {
 			f.count(parent, o, series)
 		}
 	}
@@ -265,14 +266,14 @@ func (f *inFlight) made(parent types.NamespacedName, o client.Object, series []c
 		return s, f.madeGroup(owner, v, &s, series)
 	}
 	v := o.(*snapshotv1.VolumeSnapshot)
-	claim, classes := f.claim(v.Namespace, claimName(v)), f.classes()
-	taken := snapshotOf(v)
+	claim, classes := f.claim(v.Namespace, backup.ClaimName(v)), f.classes()
+	taken := backup.Of(v)
 	gone := claim == nil && !taken.Uncut()
 	if gone { // the storage goes on with what it has cut
-		claim = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: claimName(v), UID: types.UID(v.Labels[v1alpha1.LabelMapKey])}}
+		claim = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: backup.ClaimName(v), UID: types.UID(v.Labels[v1alpha1.LabelMapKey])}}
 	}
 	if claim == nil || string(claim.UID) != v.Labels[v1alpha1.LabelMapKey] ||
-		v.Name != snapshotName(owner.UID, claim.UID, claim.Name, slotOf(v)) {
+		v.Name != snapshotName(owner.UID, claim.UID, claim.Name, backup.SlotOf(v)) {
 		return s, false
 	}
 	s.Volumes = []string{string(claim.UID)}
@@ -290,12 +291,12 @@ func (f *inFlight) made(parent types.NamespacedName, o client.Object, series []c
 func (f *inFlight) madeGroup(
 	owner *v1alpha1.SnapshotSchedule, v *groupv1.VolumeGroupSnapshot, s *limits.Snapshot, series []client.Object,
 ) (ok bool) {
-	key, taken := v.Labels[v1alpha1.LabelMapKey], snapshotOfGroup(v)
-	if !isGroupKey(key) || v.Name != groupName(owner, key, slotOf(v)) || taken.Imported { // of what was imported, nothing is in progress
+	key, taken := v.Labels[v1alpha1.LabelMapKey], backup.Of(v)
+	if !backup.IsGroupKey(key) || v.Name != groupName(owner, key, backup.SlotOf(v)) || taken.Imported { // of what was imported, nothing is in progress
 		return false
 	}
 	var of subject
-	for name, uid := range ClaimsOf(v) {
+	for name, uid := range backup.ClaimsOf(v) {
 		claim := f.claim(v.Namespace, name)
 		exists := claim != nil && claim.UID == uid
 		if exists {
@@ -330,7 +331,7 @@ func (f *inFlight) allClasses() []client.Object {
 
 // retained returns whether the data of a deleted snapshot stays in the storage.
 func (f *inFlight) retained(o client.Object) bool {
-	if s, known := snapshotFrom(o); !known || s.Uncut() {
+	if s, known := backup.From(o); !known || s.Uncut() {
 		return false
 	}
 	if g, isGroup := o.(*groupv1.VolumeGroupSnapshot); isGroup {

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
@@ -89,7 +90,7 @@ func (f *flight) pass(outputs ...client.Object) {
 func (s snapshotBuilder) by(owner scheduleBuilder) snapshotBuilder {
 	s.Labels = map[string]string{v1alpha1.LabelMapKey: "data-uid", v1alpha1.LabelSchedule: owner.Name}
 	s.OwnerReferences = []metav1.OwnerReference{owner.ownerReference()}
-	s.Name = snapshotName(owner.UID, "data-uid", "data", slotOf(s.VolumeSnapshot))
+	s.Name = snapshotName(owner.UID, "data-uid", "data", backup.SlotOf(s.VolumeSnapshot))
 	return s
 }
 

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
@@ -51,7 +52,7 @@ type Series struct {
 }
 
 // IsGroup returns whether it is of a group.
-func (s *Series) IsGroup() bool { return isGroupKey(s.MapKey) }
+func (s *Series) IsGroup() bool { return backup.IsGroupKey(s.MapKey) }
 
 // Part is what is known of a PVC of a group.
 type Part struct {
@@ -252,7 +253,7 @@ func (j *Judge) complete(seen mapcontroller.Observation, status any) Judgment {
 
 // subject returns what is selected, with the snapshots of its series.
 func (j *Judge) subject(seen mapcontroller.Observation, series []retention.Snapshot) subject {
-	if isGroupKey(seen.MapKey) {
+	if backup.IsGroupKey(seen.MapKey) {
 		seen.Outputs = nil
 		g := groupSeriesOf(seen)
 		g.Whole.Snapshots = series
@@ -265,7 +266,7 @@ func (j *Judge) subject(seen mapcontroller.Observation, series []retention.Snaps
 func (j *Judge) own(seen mapcontroller.Observation) []retention.Snapshot {
 	others := func(o client.Object) bool { return !Ownership.Owns(j.program.schedule, o) }
 	seen.Outputs = slices.DeleteFunc(slices.Clone(seen.Outputs), others)
-	if isGroupKey(seen.MapKey) {
+	if backup.IsGroupKey(seen.MapKey) {
 		seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
 		return groupSeriesOf(seen).Whole.Snapshots
 	}
@@ -300,7 +301,7 @@ func (j *Judge) Policy() retention.Policy { return j.program.spec.retention }
 // selected, or if it is a PVC that belongs to no group of a schedule that takes groups.
 func (j *Judge) NextSlots(of Series, now time.Time, n int) []time.Time {
 	seen := j.observe(now, of)
-	if len(seen.Selected) == 0 || j.program.schedule.Spec.Group != nil && !isGroupKey(of.MapKey) {
+	if len(seen.Selected) == 0 || j.program.schedule.Spec.Group != nil && !backup.IsGroupKey(of.MapKey) {
 		return nil
 	}
 	var next []time.Time

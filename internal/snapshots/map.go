@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
@@ -258,7 +259,7 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 	_, d, status.Spared = p.decide(seen, series)
 	if len(seen.Outputs) > 0 {
 		var claim client.Object = &corev1.PersistentVolumeClaim{}
-		if claim.SetName(claimName(seen.Outputs[0])); len(seen.Unselected) > 0 {
+		if claim.SetName(backup.ClaimName(seen.Outputs[0])); len(seen.Unselected) > 0 {
 			claim = seen.Unselected[0]
 		}
 		p.addUnfinished(&d, status, claim, series.Snapshots, seen)

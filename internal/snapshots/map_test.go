@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
@@ -83,7 +84,7 @@ func statusOf(d mapcontroller.Decision) *keyStatus {
 // slotsOf returns the slots of the snapshots to create.
 func slotsOf(d mapcontroller.Decision) (slots []time.Time) {
 	for _, want := range d.Ensure {
-		slots = append(slots, slotOf(want.Object))
+		slots = append(slots, backup.SlotOf(want.Object))
 	}
 	return slots
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
@@ -43,7 +44,7 @@ func (p *program) functions() mapcontroller.Program {
 
 // tombstoneOf decides about a key without a selected PVC, under any spec.
 func (p *program) tombstoneOf(seen mapcontroller.Observation) mapcontroller.Decision {
-	if isGroupKey(seen.MapKey) {
+	if backup.IsGroupKey(seen.MapKey) {
 		return p.groupTombstone(seen)
 	}
 	return p.tombstone(seen)
@@ -51,7 +52,7 @@ func (p *program) tombstoneOf(seen mapcontroller.Observation) mapcontroller.Deci
 
 // mapGrouped decides about a key of a schedule whose PVCs are grouped.
 func (p *program) mapGrouped(seen mapcontroller.Observation) mapcontroller.Decision {
-	if isGroupKey(seen.MapKey) {
+	if backup.IsGroupKey(seen.MapKey) {
 		return p.mapGroup(seen)
 	}
 	// A PVC that is selected and belongs to no group. Its own snapshots are of an earlier spec.

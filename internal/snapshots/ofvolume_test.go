@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
@@ -43,7 +44,7 @@ func TestSnapshotsNameTheirVolume(t *testing.T) {
 	}, nil, noon)
 	cached := strip(t, stripGroup, group.DeepCopy())
 	for _, v := range []*groupv1.VolumeGroupSnapshot{group, cached} {
-		if of := recordedVolumes(v); of["a"] != "pv-a" || of["b"] != "pv-b" || of["c"] != "" {
+		if of := backup.VolumesOf(v); of["a"] != "pv-a" || of["b"] != "pv-b" || of["c"] != "" {
 			t.Errorf("the volumes are %v", v.Annotations)
 		}
 	}
@@ -73,7 +74,7 @@ func TestWhichSnapshotsAreOfTheVolume(t *testing.T) {
 		for what, v := range map[string]*snapshotv1.VolumeSnapshot{
 			"live": tc.snapshot.VolumeSnapshot, "cached": once, "stripped twice": strip(t, stripSnapshot, once.DeepCopy()),
 		} {
-			if got := isOfVolume(v, c.PersistentVolumeClaim, volumeText(v)); got != tc.want {
+			if got := backup.IsOfVolume(v, c.PersistentVolumeClaim, backup.VolumeText(v)); got != tc.want {
 				t.Errorf("%s, %s: got %v, want %v", name, what, got, tc.want)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
@@ -155,7 +156,7 @@ func TestALabelOnANamespaceStopsNoBackups(t *testing.T) {
 		now := in(time.Duration(hour) * time.Hour)
 		d := p.Map(mapcontroller.Observation{Now: now, MapKey: string(c.UID), Selected: []client.Object{c.PersistentVolumeClaim}, Outputs: outputs})
 		for _, want := range d.Ensure {
-			v := ready(0).named(want.Object.GetName()).created(now).scheduledAt(slotText(want.Object))
+			v := ready(0).named(want.Object.GetName()).created(now).scheduledAt(backup.SlotText(want.Object))
 			outputs = append(outputs, v.VolumeSnapshot)
 		}
 	}

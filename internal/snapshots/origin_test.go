@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
@@ -436,7 +437,7 @@ func TestAScheduleTakesByTheSpecThatItShouldHave(t *testing.T) {
 			seen.Now = now
 			var got time.Time
 			for _, want := range p.Map(seen).Ensure {
-				got = slotOf(want.Object)
+				got = backup.SlotOf(want.Object)
 			}
 			if !got.Equal(tc.want) {
 				t.Errorf("takes the slot %s, want %s", got, tc.want)

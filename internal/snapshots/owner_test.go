@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // ofGroup makes a snapshot a member, as the snapshot controller does.
@@ -53,11 +54,11 @@ func TestGroupMember(t *testing.T) {
 		"metadata":                             {&metav1.PartialObjectMetadata{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := GroupMember(test.o); got != test.want {
+			if got := backup.GroupMember(test.o); got != test.want {
 				t.Errorf("got %v", got)
 			}
 			if v, ok := test.o.(*snapshotv1.VolumeSnapshot); ok {
-				if got := GroupMember(strip(t, stripSnapshot, v.DeepCopy())); got != test.want {
+				if got := backup.GroupMember(strip(t, stripSnapshot, v.DeepCopy())); got != test.want {
 					t.Errorf("in the cache: %v", got)
 				}
 			}

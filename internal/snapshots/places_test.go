@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
@@ -271,7 +272,7 @@ func TestAnUploadingGroupWeighsWhatWasCutOfIt(t *testing.T) {
 			}
 			g.Labels[v1alpha1.LabelSchedule] = owner.Name
 			g.OwnerReferences = []metav1.OwnerReference{owner.ownerReference()}
-			g.Name = groupName(owner.SnapshotSchedule, wholeKey, slotOf(g.VolumeGroupSnapshot))
+			g.Name = groupName(owner.SnapshotSchedule, wholeKey, backup.SlotOf(g.VolumeGroupSnapshot))
 			g.Spec.VolumeGroupSnapshotClassName = new("groups")
 			f.add(g.VolumeGroupSnapshot)
 			f.onChange(backupOfShop, nil, g.VolumeGroupSnapshot)

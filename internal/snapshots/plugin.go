@@ -4,21 +4,26 @@
 package snapshots
 
 import (
-	"time"
-
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
-// StateOf returns how far a VolumeSnapshot has come.
-func StateOf(v *snapshotv1.VolumeSnapshot, now time.Time, readyDeadline time.Duration) retention.State {
-	s := snapshotOf(v)
-	return s.State(now, readyDeadline)
-}
+// What reads snapshots for the plugin.
+var (
+	ClaimsOf      = backup.ClaimsOf
+	Claims        = backup.ClaimsOf
+	DriverError   = backup.DriverError
+	DrillWords    = backup.DrillWords
+	GroupMember   = backup.GroupMember
+	HeldUntil     = backup.HeldUntil
+	LabeledMember = backup.LabeledMember
+	Ready         = backup.Ready
+	StateOf       = backup.StateOf
+	Uncut         = backup.Uncut
+)
 
 // PerVolume returns how many snapshots the storage of a PVC takes of its volume, which class says so, and which of some
 // snapshots and group snapshots are of it. A limit of zero is none.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
@@ -143,7 +144,7 @@ func (r *reporter) count(s types.NamespacedName, outcome mapcontroller.Outcome) 
 		r.metrics.Created(s, n)
 	}
 	for _, o := range outcome.Created {
-		r.metrics.SlotToCreation(s, r.clock.Since(slotOf(o)))
+		r.metrics.SlotToCreation(s, r.clock.Since(backup.SlotOf(o)))
 	}
 	for _, f := range outcome.Failed {
 		if !f.BackingOff {
@@ -331,8 +332,8 @@ func internalErrors(err error, mapKey string) []Problem {
 // problemOf explains a failed write; without a reason, it is only tried again.
 func problemOf(f mapcontroller.Failure) Problem {
 	name := f.Object.GetName()
-	noun := nounOf(f.Object)
-	p := Problem{Claim: claimName(f.Object), Message: fmt.Sprintf("%s %s: %s", noun, name, report.Settled(f.Err, name, maxProblem))}
+	noun := backup.Noun(f.Object)
+	p := Problem{Claim: backup.ClaimName(f.Object), Message: fmt.Sprintf("%s %s: %s", noun, name, report.Settled(f.Err, name, maxProblem))}
 	switch f.Verb {
 	case mapcontroller.VerbCreate:
 		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, report.Settled(f.Err, name, maxProblem)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // lives are when the snapshots of a schedule were created and deleted, by slot. The time of deletion is zero of those that are left.
@@ -43,10 +44,10 @@ func liveOf(t *testing.T, s scheduleBuilder, days int, rollback time.Time) lives
 			stripped, err := stripSnapshot(v) // as the cache keeps it
 			must(t, err)
 			made = append(made, stripped.(client.Object))
-			all[slotOf(v)] = [2]time.Time{now}
+			all[backup.SlotOf(v)] = [2]time.Time{now}
 		}
 		for _, r := range d.Delete {
-			all[slotOf(r.Object)] = [2]time.Time{all[slotOf(r.Object)][0], now}
+			all[backup.SlotOf(r.Object)] = [2]time.Time{all[backup.SlotOf(r.Object)][0], now}
 			made = slices.DeleteFunc(made, func(v client.Object) bool { return v.GetUID() == r.Object.GetUID() })
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -206,15 +207,15 @@ func kinds() mapcontroller.MapController {
 			Resource:   snapshotsResource,
 			Conditions: conditions,
 			Covers:     covers,
-			Adoptable:  func(_, o client.Object) bool { return !isGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) },
+			Adoptable:  func(_, o client.Object) bool { return !backup.IsGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) },
 		}, {
 			Object:     &groupv1.VolumeGroupSnapshot{},
 			Resource:   groupsResource,
 			Conditions: conditions,
 			Covers:     covers,
-			Adoptable:  func(_, o client.Object) bool { return isGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) },
+			Adoptable:  func(_, o client.Object) bool { return backup.IsGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) },
 			Optional:   true,
-			Sources:    sourcesOf,
+			Sources:    backup.SourcesOf,
 			Children:   &members,
 			Settles:    settles,
 		}},

@@ -5,16 +5,15 @@ package snapshots
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
@@ -41,10 +40,10 @@ func stripSnapshot(o any) (any, error) {
 	v.ManagedFields = nil
 	v.Finalizers = nil
 	v.SelfLink = "" //nolint:staticcheck // nobody fills it any more, but a user may write any text into it
-	volume := volumeText(v)
+	volume := backup.VolumeText(v)
 	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
 	stripVolume(v, volume)
-	v.GenerateName = slotText(v)
+	v.GenerateName = backup.SlotText(v)
 	v.Annotations = stripAnnotations(v)
 	// The class of an uncut one tells whose limit it counts towards, and that of a deleted one whether its data stays, if
 	// there can be one of its name.
@@ -60,7 +59,7 @@ func stripSnapshot(o any) (any, error) {
 		v.Status.RestoreSize = nil
 		if v.Status.Error != nil {
 			stripped := &snapshotv1.VolumeSnapshotError{Time: v.Status.Error.Time}
-			if text := DriverError(v); text != "" {
+			if text := backup.DriverError(v); text != "" {
 				stripped.Message = &text
 			}
 			v.Status.Error = stripped
@@ -77,16 +76,17 @@ func stripAnnotations(v *snapshotv1.VolumeSnapshot) (kept map[string]string) {
 		}
 		kept[key] = value
 	}
-	if at := timeOfText(v.Annotations[v1alpha1.AnnotationVerifiedAt]); !at.IsZero() {
+	read := backup.Of(v)
+	if at := read.VerifiedAt; !at.IsZero() {
 		keep(v1alpha1.AnnotationVerifiedAt, at.Format(time.RFC3339Nano))
 	}
-	if at := rhythmOf(v); !at.IsZero() {
+	if at := read.Rhythm; !at.IsZero() {
 		keep(v1alpha1.AnnotationRhythm, at.Format(time.RFC3339Nano))
 	}
-	if failed := failedDrillOf(v); !failed.at.IsZero() {
+	if failed := backup.FailedDrillOf(v); !failed.At.IsZero() {
 		keep(v1alpha1.AnnotationVerifyFailed, failed.String())
 	}
-	switch end, held := HeldUntil(v); {
+	switch end, held := backup.HeldUntil(v); {
 	case !held:
 	case !end.Equal(retention.Forever):
 		keep(v1alpha1.AnnotationHold, end.Format(time.RFC3339Nano))
@@ -168,7 +168,7 @@ func stripMember(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
-	group := v.Labels[v1alpha1.LabelGroupSnapshot]
+	group := backup.GroupLabel(v)
 	if _, err := stripSnapshot(v); err != nil {
 		return o, err
 	}
@@ -184,42 +184,42 @@ func stripGroup(o any) (any, error) {
 		return o, nil
 	}
 	v.ManagedFields, v.SelfLink = nil, "" //nolint:staticcheck // see stripSnapshot
-	if slices.Contains(v.Finalizers, boundFinalizer) {
-		v.Finalizers = []string{boundFinalizer}
+	if protected, _ := backup.Bound(v); protected {
+		v.Finalizers = []string{backup.BoundFinalizer}
 	} else {
 		v.Finalizers = nil
 	}
 	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
 	v.GenerateName = ""
-	if at := slotOf(v); at.IsZero() {
+	if at := backup.SlotOf(v); at.IsZero() {
 		delete(v.Annotations, v1alpha1.AnnotationScheduledAt)
 	}
-	record := ClaimsOf(v)
-	if delete(v.Annotations, v1alpha1.AnnotationClaims); len(record) > 0 && isGroupKey(v.Labels[v1alpha1.LabelMapKey]) {
+	record := backup.ClaimsOf(v)
+	if delete(v.Annotations, v1alpha1.AnnotationClaims); len(record) > 0 && backup.IsGroupKey(v.Labels[v1alpha1.LabelMapKey]) {
 		text, _ := json.Marshal(record) // without what may be between its parts
 		v.Annotations[v1alpha1.AnnotationClaims] = string(text)
 	}
-	if _, held := HeldUntil(v); held && len(v.Annotations[v1alpha1.AnnotationHold]) > len(time.RFC3339Nano) {
+	if _, held := backup.HeldUntil(v); held && len(v.Annotations[v1alpha1.AnnotationHold]) > len(time.RFC3339Nano) {
 		v.Annotations[v1alpha1.AnnotationHold] = ""
 	}
-	if volumeText(v) == "" {
+	if backup.VolumeText(v) == "" {
 		delete(v.Annotations, v1alpha1.AnnotationVolume)
 	}
-	if rhythmOf(v).IsZero() {
+	if backup.RhythmOf(v).IsZero() {
 		delete(v.Annotations, v1alpha1.AnnotationRhythm)
 	}
 	v.Annotations = only(v.Annotations, v1alpha1.AnnotationScheduledAt, v1alpha1.AnnotationRhythm,
 		v1alpha1.AnnotationClaims, v1alpha1.AnnotationVolume, v1alpha1.AnnotationHold)
 	v.Spec.VolumeGroupSnapshotClassName = bounded(v.Spec.VolumeGroupSnapshotClassName)
 	v.Spec.Source = groupv1.VolumeGroupSnapshotSource{
-		Selector: selectorOf(v), VolumeGroupSnapshotContentName: bounded(v.Spec.Source.VolumeGroupSnapshotContentName),
+		Selector: backup.SelectorOf(v), VolumeGroupSnapshotContentName: bounded(v.Spec.Source.VolumeGroupSnapshotContentName),
 	}
 	if v.Status != nil {
 		v.Status.BoundVolumeGroupSnapshotContentName = bounded(v.Status.BoundVolumeGroupSnapshotContentName)
 		if e := v.Status.Error; e != nil {
 			stripped := e.DeepCopy()
 			stripped.Message = nil
-			if text := DriverError(v); text != "" {
+			if text := backup.DriverError(v); text != "" {
 				stripped.Message = &text
 			}
 			v.Status.Error = stripped
@@ -228,35 +228,13 @@ func stripGroup(o any) (any, error) {
 	return v, nil
 }
 
-// maxSelector is how many bytes the labels have by which a group snapshot finds its PVCs: 33 of the longest.
-const maxSelector = 13_000
-
-// selectorOf returns by which labels an uncut group snapshot finds its PVCs; nil if it does otherwise than the operator writes it.
-func selectorOf(v *groupv1.VolumeGroupSnapshot) *metav1.LabelSelector {
-	s := v.Spec.Source.Selector
-	if taken := snapshotOfGroup(v); s == nil || len(s.MatchExpressions) > 0 || !taken.Uncut() {
-		return nil
+// stripVolume keeps the volume of a snapshot whose labels are stripped.
+func stripVolume(v *snapshotv1.VolumeSnapshot, volume string) {
+	if volume == "" {
+		return
 	}
-	n := 0
-	for key, value := range s.MatchLabels {
-		n += len(key) + len(value)
+	if v.Labels == nil {
+		v.Labels = map[string]string{}
 	}
-	if n > maxSelector {
-		return nil
-	}
-	return s
-}
-
-// selects returns whether an uncut group snapshot will be cut of a PVC, too.
-func selects(v *groupv1.VolumeGroupSnapshot, claim *corev1.PersistentVolumeClaim) bool {
-	s := selectorOf(v)
-	if s == nil {
-		return false
-	}
-	for key, value := range s.MatchLabels {
-		if has, ok := claim.Labels[key]; !ok || has != value {
-			return false
-		}
-	}
-	return true
+	v.Labels[v1alpha1.AnnotationVolume] = volume
 }

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
@@ -95,9 +95,9 @@ func (p *program) addStuck(
 	if oldest == nil {
 		return
 	}
-	message := fmt.Sprintf("%s %s", nounOf(oldest), oldest.GetName())
+	message := fmt.Sprintf("%s %s", backup.Noun(oldest), oldest.GetName())
 	if status.Stuck > 1 {
-		message = fmt.Sprintf("%d %ss, the oldest of them %s,", status.Stuck, nounOf(oldest), oldest.GetName())
+		message = fmt.Sprintf("%d %ss, the oldest of them %s,", status.Stuck, backup.Noun(oldest), oldest.GetName())
 	}
 	message += fmt.Sprintf(" being deleted for more than %s, which the storage does not finish", after)
 	if places(series) == 0 {
@@ -109,15 +109,10 @@ func (p *program) addStuck(
 // askStorage says where the storage's answer to a delete is found. The name of a content that
 // somebody imported is free text.
 func askStorage(o client.Object) string {
-	switch v := o.(type) {
-	case *snapshotv1.VolumeSnapshot:
-		if v.Spec.Source.VolumeSnapshotContentName == nil {
-			return fmt.Sprintf("why: kubectl describe volumesnapshotcontent 'snapcontent-%s'", v.UID)
-		}
-	case *groupv1.VolumeGroupSnapshot:
-		if v.Spec.Source.VolumeGroupSnapshotContentName == nil {
-			return fmt.Sprintf("why: kubectl describe volumegroupsnapshotcontent 'groupsnapcontent-%s'", v.UID)
-		}
+	if _, isGroup := o.(*groupv1.VolumeGroupSnapshot); !backup.Imported(o) && isGroup {
+		return fmt.Sprintf("why: kubectl describe volumegroupsnapshotcontent 'groupsnapcontent-%s'", o.GetUID())
+	} else if !backup.Imported(o) {
+		return fmt.Sprintf("why: kubectl describe volumesnapshotcontent 'snapcontent-%s'", o.GetUID())
 	}
 	return "the events of its content say why"
 }
@@ -132,7 +127,7 @@ func addKeepsClaim(next *time.Time, status *keyStatus, claim client.Object, snap
 	}
 	var keep []client.Object
 	for _, o := range snapshots {
-		if claimName(o) == claim.GetName() && !readyToUse(o) {
+		if backup.ClaimName(o) == claim.GetName() && !backup.ReadyToUse(o) {
 			keep = append(keep, o)
 		}
 	}
@@ -143,7 +138,7 @@ func addKeepsClaim(next *time.Time, status *keyStatus, claim client.Object, snap
 		*next = earliest(*next, due)
 	default:
 		what, more := fmt.Sprintf("volumesnapshot '%s'", keep[0].GetName()), ""
-		if group, ok := keep[0].GetLabels()[v1alpha1.LabelGroupSnapshot]; ok {
+		if group := backup.GroupLabel(keep[0]); group != "" {
 			what = fmt.Sprintf("volumegroupsnapshot '%s'", group)
 		}
 		if n := len(keep) - 1; n > 0 {

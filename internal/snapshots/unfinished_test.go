@@ -11,15 +11,15 @@ import (
 	"testing"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
@@ -60,7 +60,7 @@ func TestATerminatingSnapshotIsReadyNowhere(t *testing.T) {
 	is, was := ready(time.Hour).VolumeSnapshot, ready(time.Hour).deleting().VolumeSnapshot
 	group, deleted := group(time.Hour, "a", "a").VolumeGroupSnapshot, group(time.Hour, "a", "a").deletingSince(ago(0)).VolumeGroupSnapshot
 	for o, want := range map[client.Object]bool{is: true, was: false, group: true, deleted: false} {
-		if got := Ready(o); got != want {
+		if got := backup.Ready(o); got != want {
 			t.Errorf("%T %v: %v", o, o.GetDeletionTimestamp(), got)
 		}
 		wantConditions := map[string]bool{"Ready": want, "Terminating": !want}

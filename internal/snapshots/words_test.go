@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
@@ -147,7 +148,7 @@ func TestErrorsOfDriversAreTheDriversWords(t *testing.T) {
 	said := `rpc error: code = Internal desc = create snapshot "a": exceeded the limit of '1200'`
 	for _, attempt := range []string{"create snapshot", "check and update snapshot content"} {
 		message := fmt.Sprintf("Failed to %s: failed to take snapshot of the volume %s: %q", attempt, disk, said)
-		if got := DriverError(uncut(time.Hour).saying(message).VolumeSnapshot); got != said {
+		if got := backup.DriverError(uncut(time.Hour).saying(message).VolumeSnapshot); got != said {
 			t.Errorf("%s: says %q", attempt, got)
 		}
 	}
@@ -160,7 +161,7 @@ func TestErrorsOfDriversAreBounded(t *testing.T) {
 	must(t, err)
 	v := stripped.(*snapshotv1.VolumeSnapshot)
 	text := *v.Status.Error.Message
-	if len(text) > maxDriverWords || !strings.HasPrefix(text, `rpc error:\u001b[31m é`) || DriverError(v) != text {
+	if len(text) > backup.MaxDriverWords || !strings.HasPrefix(text, `rpc error:\u001b[31m é`) || backup.DriverError(v) != text {
 		t.Errorf("%d bytes are kept: %q", len(text), text)
 	}
 	status := statusOf((&mapCase{schedule: every("6h")}).decider(t)((&mapCase{snapshots: series{snapshotBuilder{v}}}).observe()))

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
@@ -56,7 +57,7 @@ func groupOfMany(pvcs int, elsewhere bool) mapcontroller.Observation {
 	for i := range 10 {
 		of := group(time.Duration(i+1)*time.Hour, strings.Join(names, " "), strings.Join(names, " "))
 		if seen.Children = append(seen.Children, of.members...); elsewhere {
-			of.Labels[v1alpha1.LabelMapKey] = "g-" + strings.Repeat("a", groupKeyLength)
+			of.Labels[v1alpha1.LabelMapKey] = "g-" + strings.Repeat("a", backup.GroupKeyLength)
 			seen.Elsewhere = append(seen.Elsewhere, of.VolumeGroupSnapshot)
 		} else {
 			seen.Outputs = append(seen.Outputs, of.VolumeGroupSnapshot)
@@ -80,7 +81,7 @@ func TestSnapshotsOfTheVolumesOfAGroupComeOnce(t *testing.T) {
 		t.Errorf("%d objects of one group snapshot", len(found))
 	}
 	looked = 0
-	f.controller.Inputs = func(mapcontroller.Request) []string { return make([]string, maxGroup+1) }
+	f.controller.Inputs = func(mapcontroller.Request) []string { return make([]string, backup.MaxGroup+1) }
 	if f.related(keyOf(wholeKey)); looked > 0 {
 		t.Errorf("looks up %d PVCs", looked)
 	}
