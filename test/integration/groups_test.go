@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -112,45 +111,23 @@ var _ = Describe("A schedule with groups", Serial, Ordered, func() {
 	// Contract: GRP-1, GRP-3, GRP-10.
 	It("ends alike whichever of its writes an operator dies at, before or after the commit", func() {
 		suite.InstallGroupCRDs(config) // if the spec before did not
-		const writes = 8
-		var runs sync.WaitGroup
-		for at := 1; at <= writes; at++ {
-			for _, committed := range []bool{false, true} {
-				runs.Go(func() {
-					defer GinkgoRecover()
-					crashedGroups(&crash{at: at, committed: committed, down: make(chan struct{})})
-				})
-			}
-		}
-		runs.Wait()
+		diesAtEachWrite(8, takesTwoGroups)
 	})
 })
 
-// crashedGroups has an operator take two group snapshots and delete the older one, crash meanwhile, and start again.
-func crashedGroups(c *crash) {
+// takesTwoGroups has an operator take two group snapshots and delete the older one.
+func takesTwoGroups(l *lives) {
 	GinkgoHelper()
-	env := newEnvironment()
 	for _, name := range []string{"data", "log"} {
-		env.createClaim(name, "app", "db")
+		l.createClaim(name, "app", "db")
 	}
-	s := env.createSchedule("nightly", func(s *spec) {
+	s := l.createSchedule("nightly", func(s *spec) {
 		s.Selector.MatchLabels, s.Group = map[string]v1alpha1.LabelValue{"app": "db"}, &v1alpha1.Group{}
 		s.Retention.MaxCount = ptr.To[int32](1)
 	})
-	o := env.startOperator(func(o *operator) { o.network.crash = c })
-	operators, taken, ahead, dead := []*operator{o}, map[types.UID]bool{}, time.Duration(0), false
+	taken := map[types.UID]bool{}
 	step := func(g Gomega, wanted, left int) {
-		select {
-		case <-c.down:
-			if !dead {
-				dead = true
-				o.stop()
-				o = env.startOperator(clocksAhead(ahead))
-				operators = append(operators, o)
-			}
-		default:
-		}
-		all := groups(env)
+		all := groups(l.environment)
 		for i := range all {
 			taken[all[i].UID] = true
 			g.Expect(driveGroup(&all[i], all)).To(Succeed())
@@ -161,19 +138,13 @@ func crashedGroups(c *crash) {
 			g.Expect(heldBy(&all[i])).To(Equal(2), "labeled and ready members")
 		}
 	}
-	what := fmt.Sprintf("write %d, committed: %t", c.at, c.committed)
-	Eventually(func(g Gomega) { step(g, 1, 1) }, "60s").Should(Succeed(), what)
-	requested := time.Now().Add(time.Second) // another second than that of the first
-	Eventually(time.Now).Should(BeTemporally(">", requested))
-	mergePatch(s, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationRequestedAt, requested.UTC().Format(time.RFC3339)))
-	Eventually(func(g Gomega) { step(g, 2, 2) }, "60s").Should(Succeed(), what)
-	ahead = 2 * time.Minute // before that, no group snapshot is deleted
-	o.advanceClocks(ahead)
-	requeue(get(&claim{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "data"}}))
-	Eventually(func(g Gomega) { step(g, 2, 1) }, "60s").Should(Succeed(), what)
-	Expect(c.down).To(BeClosed(), what)
-	for _, o := range operators {
-		o.stop()
+	l.eventually(func(g Gomega) { step(g, 1, 1) })
+	requestSlot(s)
+	l.eventually(func(g Gomega) { step(g, 2, 2) })
+	l.advance(2 * time.Minute) // before that, no group snapshot is deleted
+	requeue(get(&claim{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "data"}}))
+	l.eventually(func(g Gomega) { step(g, 2, 1) })
+	for _, o := range l.operators {
 		Expect(o.network.count(http.MethodDelete, "volumesnapshots")).To(BeZero(), "no member is ever deleted")
 		Expect(o.network.find(func(r request) bool {
 			return r.method != http.MethodGet && r.resource() == "volumesnapshots" && strings.Contains(r.body, v1alpha1.LabelMapKey)

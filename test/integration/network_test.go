@@ -58,8 +58,9 @@ func (n *network) crashes(r request) (now, before bool) {
 	if c.at == 0 {
 		return true, true
 	}
-	if r.method == http.MethodGet || !slices.Contains([]string{"volumegroupsnapshots", "volumesnapshots", "snapshotschedules"}, path.Base(path.Dir(r.path))) &&
-		!strings.HasSuffix(r.path, "/volumegroupsnapshots") {
+	if r.method == http.MethodGet || !slices.ContainsFunc([]string{r.path, path.Dir(r.path)}, func(of string) bool {
+		return slices.Contains([]string{"volumegroupsnapshots", "volumesnapshots", "snapshotschedules"}, path.Base(of))
+	}) {
 		return false, false // a read, an event or a status
 	}
 	if c.at--; c.at > 0 {

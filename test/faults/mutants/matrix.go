@@ -29,8 +29,8 @@ type suite struct {
 
 var suites = []suite{
 	{"unit", []string{"./api/...", "./cmd/...", "./internal/..."}, []string{"-skip=^TestEngine$", "-timeout=5m"}},
-	{"engine", []string{"./internal/mapcontroller/enginetest"}, []string{"-ginkgo.fail-fast", "-timeout=10m"}},
-	{"integration", []string{"./test/integration"}, []string{"-ginkgo.fail-fast", "-timeout=20m"}},
+	{"engine", []string{"./internal/mapcontroller/enginetest"}, []string{"-ginkgo.fail-fast", "-ginkgo.no-color", "-timeout=10m"}},
+	{"integration", []string{"./test/integration"}, []string{"-ginkgo.fail-fast", "-ginkgo.no-color", "-timeout=20m"}},
 	{"simulations", []string{"./test/faults/internal/simulation"}, // as many as it says
 		[]string{"-run=^Test(Simulations|ClocksThatJump|LateCaches)$", "-timeout=20m", "-rapid.nofailfile", "-rapid.shrinktime=1ms"}},
 	{"faults", []string{"./test/faults"}, []string{"-count=1", "-timeout=20m", "-parallel=16"}}, // the plans of each
