@@ -19,9 +19,8 @@ import (
 )
 
 // The writes are those of an operator that does not crash.
-//
-// Contract: MAP-7, OWN-1, OWN-6.
 var _ = DescribeTable("An operator ends alike whichever of its writes it dies at, alone or beside another one", diesAtEachWrite,
+	// Contract: MAP-7.
 	Entry("takes two snapshots, and deletes the older one", 3, func(l *lives) {
 		l.createClaim("data")
 		s := l.createSchedule("nightly", func(s *spec) { s.Retention.MaxCount = ptr.To[int32](1) })
@@ -42,6 +41,7 @@ var _ = DescribeTable("An operator ends alike whichever of its writes it dies at
 		l.eventually(func(g Gomega) { step(g, 2, 1) })
 		Expect(l.snapshots()[0].UID).NotTo(Equal(first.UID))
 	}),
+	// Contract: OWN-1.
 	Entry("adopts two snapshots, and deletes the older one", 3, func(l *lives) {
 		s := l.createSchedule("nightly", suspended, func(s *spec) { s.Retention.MaxCount = ptr.To[int32](1) })
 		data, released := l.createClaim("data"), func(v *snapshot) { v.OwnerReferences = nil }
@@ -53,6 +53,7 @@ var _ = DescribeTable("An operator ends alike whichever of its writes it dies at
 			g.Expect(metav1.IsControlledBy(&all[0], s)).To(BeTrue())
 		})
 	}),
+	// Contract: OWN-6.
 	Entry("releases a snapshot before its schedule goes", 3, func(l *lives) {
 		l.createClaim("data")
 		s := l.createSchedule("nightly")
