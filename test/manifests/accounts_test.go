@@ -119,33 +119,35 @@ func TestGuardrailsNameTheServiceAccountOfTheOperator(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	write := func(folder, format string, relative ...string) {
-		t.Helper()
-		to := filepath.Join(dir, folder)
-		var paths []any
-		for _, path := range relative {
-			absolute, err := filepath.Abs(filepath.Join(root, path))
-			if err != nil {
-				t.Fatal(err)
-			}
-			path, err := filepath.Rel(to, absolute)
-			if err != nil {
-				t.Fatal(err)
-			}
-			paths = append(paths, path)
-		}
-		if err := os.MkdirAll(to, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(to, "kustomization.yaml"), fmt.Appendf(nil, format, paths...), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("overlay", "namespace: backup\nnamePrefix: team-\nresources: [%s]\n", "config/default")
-	write("above", "resources: [../overlay]\ncomponents: [%s, %s]\n", "config/guardrails", "config/guardrails/operator")
+	overlay(t, dir, "overlay", "namespace: backup\nnamePrefix: team-\nresources: [%s]\n", "config/default")
+	overlay(t, dir, "above", "resources: [../overlay]\ncomponents: [%s, %s]\n", "config/guardrails", "config/guardrails/operator")
 	objects := build(t, filepath.Join(dir, "above"))
 	got, want := operator(objects), account(objects)
 	if got != want || !strings.Contains(want, "'backup' + ':' + 'team-snapshotschedule-controller-manager'") {
 		t.Errorf("above an overlay: %s, want %s", got, want)
+	}
+}
+
+// overlay writes the kustomization of a folder of dir. Its text has a verb for each path, which is relative to the repository's root.
+func overlay(t *testing.T, dir, folder, format string, relative ...string) {
+	t.Helper()
+	to := filepath.Join(dir, folder)
+	var paths []any
+	for _, path := range relative {
+		absolute, err := filepath.Abs(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, err := filepath.Rel(to, absolute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(to, "kustomization.yaml"), fmt.Appendf(nil, format, paths...), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -255,6 +255,9 @@ func ownerReferences() {
 		for name, o := range takings() {
 			tested[name] = []string{o.want}
 		}
+		for name, c := range creations() {
+			tested[name] = []string{c.want}
+		}
 		Expect(documented(`(?m)^\| ([^|]+) \| (allowed|refused) \|$`)).To(Equal(tested))
 	})
 }

@@ -23,13 +23,37 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
+// Users who may create snapshots.
+const (
+	creator = "carl"
+	one     = "olga" // may also delete those of one name
+	deleter = "dora" // may also delete all of them
+)
+
+// creation is a row of the table in docs/operations.md: who creates a snapshot with which labels.
+type creation struct {
+	user   string
+	labels map[string]string
+	want   string
+}
+
+func creations() map[string]creation {
+	label := map[string]string{v1alpha1.LabelMapKey: "uid"}
+	both := map[string]string{v1alpha1.LabelMapKey: "uid", v1alpha1.LabelSchedule: "nightly"}
+	ofRollback := map[string]string{v1alpha1.LabelRollback: "4d3c2b01"}
+	return map[string]creation{
+		"with the label `map-key`, of a user who may delete no snapshot":          {creator, label, refused},
+		"with the label and that of a schedule, of such a user":                   {creator, both, refused},
+		"with the label, of a user who may delete a snapshot of this name only":   {one, label, refused},
+		"with the label, of a user who may delete the snapshots of the namespace": {deleter, label, allowed},
+		"with the label, of the operator":                                         {operator, label, allowed},
+		"without the label, as other tools and snapshot controllers create it":    {creator, nil, allowed},
+		"with the label of a rollback alone":                                      {creator, ofRollback, allowed},
+	}
+}
+
 // snapshotCreation are the specs about who may create a snapshot that a schedule adopts.
 func snapshotCreation() {
-	const (
-		creator = "carl" // may create snapshots
-		one     = "olga" // may also delete those of one name
-		deleter = "dora" // may also delete all of them
-	)
 	BeforeAll(func() {
 		rules := func(names []string, verbs ...string) rbacv1.PolicyRule {
 			return rbacv1.PolicyRule{
@@ -52,28 +76,38 @@ func snapshotCreation() {
 	})
 
 	// Contract: OWN-9.
-	DescribeTable("of a schedule", func(user string, labels map[string]string, want string) {
-		metadata := metav1.ObjectMeta{Namespace: newNamespace(), Name: "data-1", Labels: labels}
+	DescribeTable("of a schedule", func(c creation) {
+		metadata := metav1.ObjectMeta{Namespace: newNamespace(), Name: "data-1", Labels: c.labels}
 		single := &snapshotv1.VolumeSnapshot{ObjectMeta: metadata}
 		single.Spec.Source.PersistentVolumeClaimName = ptr.To("data")
 		group := &groupv1.VolumeGroupSnapshot{ObjectMeta: metadata}
 		group.Spec.Source.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "shop"}}
 		for _, o := range []client.Object{single, group} {
-			err := confined(user).Create(ctx, o)
-			if want == allowed {
+			err := confined(c.user).Create(ctx, o)
+			if c.want == allowed {
 				Expect(err).NotTo(HaveOccurred())
 				continue
 			}
 			Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 			Expect(err).To(MatchError(And(ContainSubstring(" data-1 with the label "+v1alpha1.LabelMapKey), ContainSubstring("as a user who may delete"))))
 		}
-	},
-		Entry("by who may only create", creator, map[string]string{v1alpha1.LabelMapKey: "uid", v1alpha1.LabelSchedule: "nightly"}, refused),
-		Entry("by who may only create, its map key alone", creator, map[string]string{v1alpha1.LabelMapKey: ""}, refused),
-		Entry("by who may delete that name only", one, map[string]string{v1alpha1.LabelMapKey: "uid"}, refused),
-		Entry("by who may delete all", deleter, map[string]string{v1alpha1.LabelMapKey: "uid"}, allowed),
-		Entry("by the operator", operator, map[string]string{v1alpha1.LabelMapKey: "uid"}, allowed),
-		Entry("not: without labels, as other tools and snapshot controllers do", creator, nil, allowed),
-		Entry("not: with the label of a rollback", creator, map[string]string{v1alpha1.LabelRollback: "4d3c2b01"}, allowed),
-	)
+	}, func() (all []TableEntry) {
+		for name, c := range creations() {
+			all = append(all, Entry(name, c))
+		}
+		return all
+	}())
+
+	// Contract: OWN-9.
+	It("lets an operator for listed namespaces, with a Role only, create them", func() {
+		namespace := newNamespace()
+		for _, o := range built("config/namespaced/watched") {
+			o.SetNamespace(namespace)
+			Expect(api.Create(ctx, o)).To(Succeed(), o.GetName())
+		}
+		account := confined("system:serviceaccount:snapshotschedule:snapshotschedule-controller-manager")
+		v := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data-1"}}
+		v.Labels, v.Spec.Source.PersistentVolumeClaimName = map[string]string{v1alpha1.LabelMapKey: "uid"}, ptr.To("data")
+		Eventually(func() error { return account.Create(ctx, v.DeepCopy()) }).Should(Succeed())
+	})
 }

@@ -1,14 +1,15 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guardrails tests config/guardrails and config/warnings against a real API server: who may delete what, who may own
-// it, and what kubectl warns of. It has an API server of its own, because the policies apply to everybody.
+// Package guardrails tests the policies of config/default, config/guardrails and config/warnings against a real API server: who may delete
+// what, who may own it, who may create what a schedule adopts, and what kubectl warns of. It has an API server of its own, because the policies apply to everybody.
 package guardrails
 
 import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -18,6 +19,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -65,9 +67,11 @@ var _ = BeforeSuite(func() {
 	api = as(jane)
 
 	strict := client.WithFieldValidation(api, metav1.FieldValidationStrict)
-	for _, component := range []string{"config/guardrails", "config/warnings"} {
-		for _, o := range suite.Must(repo.Decode(suite.Must(repo.Kustomize(ctx, root, component)))) {
-			Expect(strict.Create(ctx, o)).To(Succeed(), o.GetName())
+	for _, folder := range []string{"config/default", "config/guardrails", "config/warnings"} {
+		for _, o := range built(folder) {
+			if strings.HasPrefix(o.GetKind(), "ValidatingAdmissionPolicy") {
+				Expect(strict.Create(ctx, o)).To(Succeed(), o.GetName())
+			}
 		}
 	}
 	// The API server reads its policies asynchronously.
@@ -82,6 +86,12 @@ var _ = BeforeSuite(func() {
 	inForce(func() error { return api.Create(ctx, owned.DeepCopy(), client.DryRunAll) })
 	Expect(as(garbageCollector).Delete(ctx, fleet)).To(Succeed())
 })
+
+// built returns the objects of a folder of config.
+func built(folder string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	return suite.Must(repo.Decode(suite.Must(repo.Kustomize(ctx, root, folder))))
+}
 
 // inForce waits until a policy refuses a request.
 func inForce(request func() error) {

@@ -106,6 +106,8 @@ func location(o *unstructured.Unstructured) (folder, condition string, err error
 		return "network-policy", ".Values.networkPolicy.enabled", nil
 	case strings.HasPrefix(name, "retention-warnings"):
 		return "warnings", ".Values.warnings.enabled", nil
+	case strings.HasPrefix(name, "snapshot-creation"):
+		return "admission", ".Values.admission.enabled", nil
 	case strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
 		return "guardrails", ".Values.guardrails.enabled", nil
 	case kind == "ServiceAccount", strings.HasSuffix(kind, "Role"), strings.HasSuffix(kind, "RoleBinding"):

@@ -57,6 +57,7 @@ var overrides = map[string]string{
 	"rbacHelpers.enabled":               "{rbacHelpers: {enabled: false}}",
 	"crd.enabled":                       "{crd: {enabled: false}}",
 	"crd.keep":                          "{crd: {keep: false}}",
+	"admission.enabled":                 "{admission: {enabled: false}}",
 	"guardrails.enabled":                "{guardrails: {enabled: true}}",
 	"warnings.enabled":                  "{warnings: {enabled: true}}",
 	"metrics.enabled":                   "{metrics: {enabled: false}}",
