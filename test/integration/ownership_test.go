@@ -4,12 +4,18 @@
 package integration
 
 import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -44,6 +50,24 @@ var _ = Describe("Ownership", func() {
 	}
 
 	orphan := func(s *spec) { s.DeletionPolicy = v1alpha1.DeletionOrphan }
+
+	// Contract: OWN-6.
+	It("sets and removes the finalizer although somebody changes the schedule before every write", func() {
+		s := env.createSchedule("backup", suspended, selecting("app", "db"), func(s *spec) { s.Group = &v1alpha1.Group{} })
+		var changes atomic.Int64
+		patches := to(http.MethodPatch, "/snapshotschedules/"+s.Name+"$")
+		env.startOperator(failing(http.StatusConflict, func(r request) bool {
+			if patches(r) && strings.Contains(r.body, `"resourceVersion"`) {
+				patch := fmt.Sprintf(`{"metadata":{"annotations":{"again":"%d"}}}`, changes.Add(1))
+				_ = api.Patch(ctx, s.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
+			}
+			return false // the API server notices
+		}))
+		Eventually(func() []string { return get(s).Finalizers }).Should(ConsistOf(v1alpha1.FinalizerRelease))
+		Expect(api.Delete(ctx, s)).To(Succeed())
+		Eventually(isDeleted(s)).Should(BeTrue())
+		Expect(changes.Load()).To(BeNumerically(">", 1))
+	})
 
 	// Deleting a member never ends and cannot be revoked: its data belongs to the group.
 	// Contract: OWN-8.

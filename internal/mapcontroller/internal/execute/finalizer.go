@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,16 +58,57 @@ func (e *Executor) Release(ctx context.Context, of plan.Parent, settled func() b
 
 // setFinalizer sets or removes the finalizer.
 func (e *Executor) setFinalizer(ctx context.Context, parent client.Object, r Released, wanted bool) (Released, error) {
+	after := e.withFinalizer(parent, wanted)
+	if after == nil {
+		return r, nil
+	}
+	err := e.patch(ctx, parent, after)
+	if apierrors.IsConflict(err) {
+		err = e.setFinalizerChanged(ctx, parent, wanted, err)
+	}
+	err = client.IgnoreNotFound(err)
+	r.Changed = err == nil
+	return r, err
+}
+
+// withFinalizer returns a copy of a parent with the finalizer, or without it; nil if it is so already.
+func (e *Executor) withFinalizer(parent client.Object, wanted bool) client.Object {
 	after, update := parent.DeepCopyObject().(client.Object), controllerutil.RemoveFinalizer
 	if wanted {
 		update = controllerutil.AddFinalizer
 	}
 	if !update(after, e.Finalizer) {
-		return r, nil
+		return nil
 	}
-	err := client.IgnoreNotFound(e.patch(ctx, parent, after))
-	r.Changed = err == nil
-	return r, err
+	return after
+}
+
+// setFinalizerChanged sets or removes the finalizer of a parent that has changed since it was observed, but not in what
+// the decision depends on: its spec, its deletion, which is a generation of its own, and its owners, which may decide about
+// it. The write is held to these instead of the version: otherwise whoever changes some annotation again and again
+// keeps the finalizer off, or keeps it on a parent that is being deleted.
+func (e *Executor) setFinalizerChanged(ctx context.Context, parent client.Object, wanted bool, conflict error) error {
+	live := plan.EmptyLike(parent)
+	if err := e.Guard.Live.Get(ctx, client.ObjectKeyFromObject(parent), live); err != nil {
+		return err
+	}
+	same := func(o client.Object) bool {
+		return o.GetUID() == parent.GetUID() && o.GetGeneration() == parent.GetGeneration() && o.GetGeneration() > 0 &&
+			(o.GetDeletionTimestamp() == nil) == (parent.GetDeletionTimestamp() == nil) &&
+			equality.Semantic.DeepEqual(o.GetOwnerReferences(), parent.GetOwnerReferences())
+	}
+	if !same(live) {
+		return conflict
+	}
+	after := e.withFinalizer(live, wanted)
+	if after == nil {
+		return nil
+	}
+	return e.patchHeld(ctx, live, after, same, conflict, []operation{
+		{"test", "/metadata/uid", live.GetUID()}, {"test", "/metadata/generation", live.GetGeneration()},
+		{"test", "/metadata/ownerReferences", ownersOf(live)},
+		{"test", "/metadata/finalizers", live.GetFinalizers()}, {"add", "/metadata/finalizers", after.GetFinalizers()},
+	})
 }
 
 // Released is what became of a parent's references.

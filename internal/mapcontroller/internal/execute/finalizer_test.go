@@ -179,6 +179,64 @@ func TestReleaseKeepsTheFinalizer(t *testing.T) {
 	}
 }
 
+// The cache has an older version of the parent, which people may edit: who does so again and again must neither keep the
+// finalizer off, nor keep the parent.
+//
+// Contract: OWN-6.
+func TestReleaseWhateverElseHasChanged(t *testing.T) {
+	const name = "test/finalizer"
+	second := func(p *appsv1.Deployment) { p.Generation = 2 }
+	changed := func(p *appsv1.Deployment) { p.ResourceVersion = "1000" }
+	others := func(p *appsv1.Deployment) { p.Finalizers = append(p.Finalizers, "test/other") }
+	none := func(*appsv1.Deployment) {}
+	deleting := fixture.Deleting[*appsv1.Deployment]
+	for title, test := range map[string]struct {
+		cached, stored func(*appsv1.Deployment)
+		want           bool
+	}{
+		"an annotation":                          {none, none, true},
+		"an annotation, while it is deleted":     {deleting, deleting, true},
+		"another finalizer":                      {none, others, true},
+		"another finalizer, while it is deleted": {deleting, func(p *appsv1.Deployment) { deleting(p); others(p) }, true},
+		"the spec":                               {none, func(p *appsv1.Deployment) { p.Generation = 3 }, false},
+		"the UID":                                {none, func(p *appsv1.Deployment) { p.UID = "new" }, false},
+		"the owner":                              {none, func(p *appsv1.Deployment) { p.OwnerReferences = fixture.Output("a").OwnerReferences }, false},
+		"it is being deleted":                    {none, deleting, false},
+	} {
+		for verb, has := range map[string]bool{"set": false, "removed": true} {
+			cached := fixture.Parent(second, test.cached)
+			if !has && cached.DeletionTimestamp != nil {
+				continue // it gets none
+			}
+			t.Run(verb+": "+title, func(t *testing.T) {
+				with := func(p *appsv1.Deployment) {
+					if has {
+						p.Finalizers = append(p.Finalizers, name)
+					}
+				}
+				with(cached)
+				stored := fixture.Parent(second, test.stored, with, changed)
+				h := newHarness(t, nil, []client.Object{stored, fixture.Output("a")})
+				h.Finalizer, h.Kinds.Ownership.OwnsByLabels = name, fixture.Always
+				got, err := h.Release(t.Context(), plan.Parent{Object: cached, Read: cached}, func() bool { return has })
+				if got.Changed != test.want || apierrors.IsConflict(err) == test.want || test.want && err != nil {
+					t.Errorf("changed: %v, want %v; error %v", got.Changed, test.want, err)
+				}
+				now := &appsv1.Deployment{}
+				if err := h.api.Stored.Get(t.Context(), client.ObjectKeyFromObject(stored), now); err != nil {
+					t.Fatal(err)
+				}
+				if held := slices.Contains(now.Finalizers, name); held != (has != test.want) {
+					t.Errorf("finalizers %v", now.Finalizers)
+				}
+				if other := slices.Contains(stored.Finalizers, "test/other"); other != slices.Contains(now.Finalizers, "test/other") {
+					t.Errorf("of somebody else: %v", now.Finalizers)
+				}
+			})
+		}
+	}
+}
+
 // Whether references are left is not asked again for the same version of a parent, nor
 // for the next one, if that owns by labels as well.
 func TestReleaseRemembers(t *testing.T) {

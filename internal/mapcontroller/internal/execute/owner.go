@@ -74,20 +74,12 @@ func (r *run) adoptChanged(ctx context.Context, a *adoption, conflict error) err
 	}
 	tags, owned := r.executor.Kinds.Ownership.Tags, r.withOwner(live)
 	held := heldTo(live, tags.MapKey, tags.Parent)
-	patch, err := patchOf(append(held, operation{"add", "/metadata/ownerReferences", owned.GetOwnerReferences()}))
-	if err != nil {
-		return err
-	}
 	a.owned = owned
-	if err = r.executor.patchWith(ctx, owned, patch); err == nil {
-		return nil
+	same := func(o client.Object) bool {
+		return equality.Semantic.DeepEqual(heldTo(o, tags.MapKey, tags.Parent), held)
 	}
-	now := plan.EmptyLike(live)
-	if r.executor.Guard.Live.Get(ctx, client.ObjectKeyFromObject(live), now) == nil &&
-		equality.Semantic.DeepEqual(heldTo(now, tags.MapKey, tags.Parent), held) {
-		return err // not what the adoption is held to, but the adoption itself is refused
-	}
-	return conflict
+	return r.executor.patchHeld(ctx, live, owned, same, conflict,
+		append(slices.Clone(held), operation{"add", "/metadata/ownerReferences", owned.GetOwnerReferences()}))
 }
 
 // sameOrphan returns whether an output is still an orphan of the key.

@@ -27,7 +27,7 @@ func (r *run) update(ctx context.Context, u plan.Update) error {
 	if refusesObject(err) && plan.Spec(u.Changed) != plan.Spec(u.Observed) {
 		alone := u.Changed.DeepCopyObject().(client.Object)
 		alone.SetLabels(u.Observed.GetLabels())
-		if patch, invalid := r.heldToSpec(u.Observed, alone); invalid == nil {
+		if patch, invalid := patchOf(r.heldToSpec(u.Observed, alone)); invalid == nil {
 			_ = r.executor.patchWith(ctx, alone, patch)
 		}
 	}
@@ -59,14 +59,24 @@ func (r *run) updateAll(ctx context.Context, u plan.Update) error {
 	}
 	changed := live.DeepCopyObject().(client.Object)
 	r.executor.Kinds.Output(u.Observed).Update(changed, u.Desired)
-	patch, err := r.heldToSpec(live, changed)
+	same := func(o client.Object) bool { return r.sameSpec(u.Observed, o) }
+	return r.executor.patchHeld(ctx, live, changed, same, conflict, r.heldToSpec(live, changed))
+}
+
+// patchHeld changes an object, held to what the operations test instead of its version. The API server repeats such a patch
+// where it is overtaken. If it fails, and the object is no longer the same, it returns the conflict.
+func (e *Executor) patchHeld(
+	ctx context.Context, live, after client.Object, same func(client.Object) bool, conflict error, operations []operation,
+) error {
+	patch, err := patchOf(operations)
 	if err != nil {
 		return err
 	}
-	if err = r.executor.patchWith(ctx, changed, patch); err == nil {
+	if err = e.patchWith(ctx, after, patch); err == nil {
 		return nil
 	}
-	if r.executor.Guard.Live.Get(ctx, client.ObjectKeyFromObject(u.Observed), live) == nil && r.sameSpec(u.Observed, live) {
+	now := plan.EmptyLike(live)
+	if e.Guard.Live.Get(ctx, client.ObjectKeyFromObject(live), now) == nil && same(now) {
 		return err // not what the change is held to, but the change itself is refused
 	}
 	return conflict
@@ -87,10 +97,9 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// heldToSpec returns the patch from one version of an output to another that applies to
-// every version with this UID, generation, owner and map key. The API server repeats such
-// a patch where it is overtaken.
-func (r *run) heldToSpec(live, changed client.Object) (client.Patch, error) {
+// heldToSpec returns the changes from one version of an output to another, which apply to
+// every version with this UID, generation, owner and map key.
+func (r *run) heldToSpec(live, changed client.Object) []operation {
 	operations := append(heldTo(live, r.executor.Kinds.Ownership.Tags.MapKey), operation{"test", "/metadata/generation", live.GetGeneration()})
 	if spec := plan.Spec(changed); spec != plan.Spec(live) {
 		operations = append(operations, operation{"replace", "/spec", json.RawMessage(spec)})
@@ -103,7 +112,7 @@ func (r *run) heldToSpec(live, changed client.Object) (client.Patch, error) {
 			operations = append(operations, operation{"add", pathOf(key), value})
 		}
 	}
-	return patchOf(operations)
+	return operations
 }
 
 func patchOf(operations []operation) (client.Patch, error) {
@@ -113,11 +122,7 @@ func patchOf(operations []operation) (client.Patch, error) {
 
 // heldTo returns the tests that an output has a UID, owners and some labels, or lacks them.
 func heldTo(live client.Object, keys ...string) []operation {
-	var owners any
-	if refs := live.GetOwnerReferences(); len(refs) > 0 {
-		owners = refs
-	}
-	operations := []operation{{"test", "/metadata/uid", live.GetUID()}, {"test", "/metadata/ownerReferences", owners}}
+	operations := []operation{{"test", "/metadata/uid", live.GetUID()}, {"test", "/metadata/ownerReferences", ownersOf(live)}}
 	if len(live.GetLabels()) == 0 {
 		return append(operations, operation{"test", labels, nil})
 	}
@@ -129,6 +134,14 @@ func heldTo(live client.Object, keys ...string) []operation {
 		operations = append(operations, test)
 	}
 	return operations
+}
+
+// ownersOf returns an object's owners as a JSON patch tests them: no list where it has none.
+func ownersOf(o client.Object) any {
+	if refs := o.GetOwnerReferences(); len(refs) > 0 {
+		return refs
+	}
+	return nil
 }
 
 const labels = "/metadata/labels"
