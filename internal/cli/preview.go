@@ -75,8 +75,8 @@ func newPreviewCommand(f *term.Factory) *cobra.Command {
 	flags.StringVar(&o.within, "within", "30d", "How far to look ahead, such as 12h, 30d or 1y.")
 	flags.BoolVar(&o.failOnDelete, "fail-on-delete", false, fmt.Sprintf("End with exit code %d if the change would delete a "+
 		"snapshot that is kept longer without it. With NAME: if any snapshot would be deleted.", term.ExitFound))
-	flags.BoolVar(&o.failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if no PVC would be selected, or no snapshots "+
-		"would be taken of one.", term.ExitFound))
+	flags.BoolVar(&o.failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if no PVC would be selected, no snapshots "+
+		"would be taken of one, or an edit has some taken at once for slots that have passed.", term.ExitFound))
 	flags.IntVar(&o.driverLimit, "driver-limit", 0, "Warn if a PVC gets more snapshots than this, the storage driver's limit per volume.")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("delete", f.CompleteSchedules())

@@ -65,15 +65,18 @@ func (p *preview) addUnselected(all []*series) {
 	}
 }
 
-// gaps returns whether --fail-on-gaps has found something: a PVC of which no snapshots would be taken, or a schedule that takes none
-// of any.
+// gaps returns whether --fail-on-gaps has found something: a PVC of which no snapshots would be taken, a schedule that takes none
+// of any, or a snapshot that the edit has taken at once.
 func (p *preview) gaps() bool {
 	if p.Change == deleted {
 		return false
 	}
 	return !slices.ContainsFunc(p.Claims, func(c claimChange) bool { return c.After == stateSelected }) ||
-		slices.ContainsFunc(p.Claims, func(c claimChange) bool { return c.Stops != "" })
+		slices.ContainsFunc(p.Claims, func(c claimChange) bool { return c.Stops != "" }) || p.takesAtOnce()
 }
+
+// takesAtOnce returns whether an edit has snapshots taken at once, for slots that have passed. A new schedule always does.
+func (p *preview) takesAtOnce() bool { return p.TakenNow > 0 && p.Change == edited }
 
 // warnOfStops says what would stop, as loudly as what would be deleted.
 func (p *preview) warnOfStops(v variants, say func(format string, args ...any)) {
@@ -89,7 +92,7 @@ func (p *preview) warnOfStops(v variants, say func(format string, args ...any)) 
 	for _, why := range slices.Sorted(maps.Keys(count)) {
 		say("no snapshots would be taken of %s: %s", term.Plural(count[why], "PVC"), why)
 	}
-	if p.TakenNow > 0 && p.Change == edited {
+	if p.takesAtOnce() {
 		say("%s would be taken at once, for slots that have passed (the latest at %s)",
 			term.Plural(p.TakenNow, "snapshot"), term.Timestamp(p.latestSlot))
 	}
