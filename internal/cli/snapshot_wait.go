@@ -141,7 +141,8 @@ func (t *target) inRecord(v client.Object) bool {
 // lacks returns whether a group snapshot that is ready has no member of a PVC: drivers were seen to return too few.
 // The members come with its status, but not in one write.
 func (r *request) lacks(ctx context.Context, v client.Object, claim string) bool {
-	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); !isGroup || r.members[v.GetUID()].Has(claim) {
+	group, isGroup := v.(*groupv1.VolumeGroupSnapshot)
+	if !isGroup || r.members[v.GetUID()].Has(claim) {
 		return false
 	}
 	return apiwait.PollUntilContextTimeout(ctx, poll/5, 3*poll, true, func(ctx context.Context) (bool, error) {
@@ -151,7 +152,7 @@ func (r *request) lacks(ctx context.Context, v client.Object, claim string) bool
 		}
 		for i := range all.Items {
 			m := &all.Items[i]
-			if slices.ContainsFunc(m.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == v.GetUID() }) {
+			if snapshots.IsMemberOf(m, group) {
 				of.Insert(sourceName(m))
 			}
 		}
