@@ -94,6 +94,7 @@ func ofContexts[T any](
 	warnings := make([]bytes.Buffer, len(names))
 	places := make(chan struct{}, clustersAtOnce)
 	var all sync.WaitGroup
+	progress := contextProgress{f: f, all: len(names)}
 	for i, name := range names {
 		all.Go(func() {
 			places <- struct{}{}
@@ -104,6 +105,7 @@ func ofContexts[T any](
 			one.ErrOut = &warnings[i]
 			found[i].name = name
 			found[i].read, found[i].err = read(ctx, one)
+			progress.ended(name, found[i].err)
 		})
 	}
 	all.Wait()
@@ -113,6 +115,24 @@ func ofContexts[T any](
 		}
 	}
 	return found, context.Cause(ctx)
+}
+
+// contextProgress prints a line for each cluster that was read: with many of them, that takes minutes.
+type contextProgress struct {
+	sync.Mutex
+	f         *term.Factory
+	read, all int
+}
+
+func (p *contextProgress) ended(name string, err error) {
+	p.Lock()
+	defer p.Unlock()
+	p.read++
+	how := "read"
+	if err != nil {
+		how = "could not be read"
+	}
+	term.Say(p.f.ErrOut, fmt.Sprintf("%d of %s: %s %s", p.read, term.Plural(p.all, "cluster"), name, how))
 }
 
 // inContext returns the flags for another context. Those that name a part of a context are
