@@ -116,6 +116,14 @@ func patch(text string) step {
 	}
 }
 
+// apply applies a JSON patch, in which the same stands for the same.
+func apply(text string) step {
+	return func(ctx context.Context, api client.Client, o, now client.Object) error {
+		data, err := merging(text, now).Data(o)
+		return errors.Join(err, api.Patch(ctx, o, client.RawPatch(types.JSONPatchType, data)))
+	}
+}
+
 func patchStatus(text string) step {
 	return func(ctx context.Context, api client.Client, o, now client.Object) error {
 		return api.Status().Patch(ctx, o, merging(text, now))
@@ -246,6 +254,16 @@ var rules = map[string]struct {
 	"a merge patch sets, removes and replaces": {snapshot("merged"), []step{
 		create(`{"metadata":{"labels":{"keep":"1","drop":"1"},"ownerReferences":[{"apiVersion":"v1","kind":"Owner","name":"a","uid":"1"}]}}`),
 		patch(`{"metadata":{"labels":{"drop":null,"add":"1"},"ownerReferences":null}}`),
+	}},
+	"a JSON patch is held to what it tests": {schedule("tested"), []step{
+		create(`{}`),
+		apply(`[{"op":"test","path":"/metadata/uid","value":"UID"},{"op":"test","path":"/metadata/generation","value":1},
+			{"op":"test","path":"/metadata/ownerReferences","value":null},{"op":"test","path":"/metadata/finalizers","value":null},
+			{"op":"add","path":"/metadata/finalizers","value":["example.com/wait"]}]`),
+		apply(`[{"op":"test","path":"/metadata/generation","value":2},{"op":"add","path":"/metadata/finalizers","value":[]}]`),
+		remove(background),
+		apply(`[{"op":"test","path":"/metadata/generation","value":1},{"op":"add","path":"/metadata/finalizers","value":[]}]`),
+		apply(`[{"op":"test","path":"/metadata/generation","value":2},{"op":"add","path":"/metadata/finalizers","value":[]}]`),
 	}},
 	"a delete is held to the UID and the resourceVersion that it names": {snapshot("exact"), []step{
 		create(`{}`), removeIf("0", ""), removeIf("", "0"), removeIf("", ""), remove(background),

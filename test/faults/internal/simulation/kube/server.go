@@ -215,7 +215,12 @@ func (s *Server) Serve(q Request) (answer any, err error) {
 		}
 		return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess}, s.Delete(q.Kind, q.Name, options)
 	case "patch":
-		return q.present(s.Update(q.Kind, q.Name, q.Subresource, func(o client.Object) { merge(o, q.Body) }))
+		var failed error
+		o, err := s.Update(q.Kind, q.Name, q.Subresource, func(o client.Object) { failed = applyPatch(o, q.Body) })
+		if err == nil {
+			err = failed
+		}
+		return q.present(o, err)
 	}
 	return nil, apierrors.NewMethodNotSupported(q.Kind.Resource(), q.Verb)
 }

@@ -4,6 +4,7 @@
 package kube
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -142,14 +143,28 @@ func copyStatus(from, to client.Object) {
 	}
 }
 
-// merge applies a JSON merge patch to an object. It panics if that is malformed, which no patch of client-go is.
-func merge(o client.Object, patch []byte) {
+// applyPatch applies a merge patch to an object, or a JSON patch, which is a list. If a JSON patch does not apply, the object stays as it
+// is, and the error is the client's. It panics if a patch is malformed, which none of client-go is.
+func applyPatch(o client.Object, text []byte) error {
 	before, err := json.Marshal(o)
 	must(err)
-	after, err := jsonpatch.MergePatch(before, patch)
-	must(err)
+	var after []byte
+	if bytes.HasPrefix(text, []byte("[")) {
+		operations, err := jsonpatch.DecodePatch(text)
+		if err == nil {
+			after, err = operations.Apply(before)
+		}
+		if err != nil {
+			k := KindOf(o)
+			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", k.Resource(), o.GetName(), err.Error(), 0, false)
+		}
+	} else {
+		after, err = jsonpatch.MergePatch(before, text)
+		must(err)
+	}
 	reflect.ValueOf(o).Elem().SetZero()
 	must(json.Unmarshal(after, o))
+	return nil
 }
 
 func must(err error) {
