@@ -177,8 +177,8 @@ func (h *holding) each(
 
 // hold adds an entry to each snapshot, or lengthens it.
 func (h *holding) hold(ctx context.Context, names []string) (err error) {
-	if holders.IsRollback(h.reason) {
-		return fmt.Errorf("--reason: %q would pass for a rollback's", h.reason)
+	if holders.IsOwn(h.reason) {
+		return fmt.Errorf("--reason: %q would pass for a rollback's or a copy's", h.reason)
 	}
 	if h.reason == "" {
 		h.reason = holders.Nobody

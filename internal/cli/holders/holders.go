@@ -33,13 +33,17 @@ const (
 	// unreadable is the name under which a hold goes on whose entries cannot be read: nobody ends it as his own.
 	unreadable = "(unreadable holders)"
 
+	// CopyPrefix begins the name of each copy as a holder.
+	CopyPrefix = "snapsched-copy-"
+
 	rollbackPrefix = "rollback "
 	foreverPrefix  = "forever: "
 
-	maxName    = 256
+	maxName = 256
+	// maxHolders is how many entries people have at most, and how many rollbacks and copies have beside them.
 	maxHolders = 64
-	// maxText is more than maxHolders entries with names of maxName bytes take.
-	maxText = 64 << 10
+	// maxText is more than all of these take with names of maxName bytes.
+	maxText = 96 << 10
 	// expiredFor is how long ago a hold must have ended, by the clock of whoever adds one, before its entry goes.
 	expiredFor = time.Hour
 )
@@ -49,6 +53,9 @@ func OfRollback(id string) string { return rollbackPrefix + id }
 
 // IsRollback returns whether a name is that of a rollback.
 func IsRollback(name string) bool { return strings.HasPrefix(name, rollbackPrefix) }
+
+// IsOwn returns whether a name is that of a rollback or of a copy. The plugin gives these, and people may not.
+func IsOwn(name string) bool { return IsRollback(name) || strings.HasPrefix(name, CopyPrefix) }
 
 // Reason returns the reason that the annotation hold gives; empty if it gives none. It may be a time.
 func Reason(hold string) string {
@@ -171,9 +178,10 @@ func (h Holders) set(name string, end, now time.Time) (Holders, error) {
 		ends = map[string]time.Time{}
 	}
 	maps.DeleteFunc(ends, func(_ string, end time.Time) bool { return now.Sub(end) > expiredFor })
-	delete(ends, name)
-	for len(ends) >= maxHolders {
-		delete(ends, least(ends))
+	if _, found := ends[name]; !found {
+		if err := makePlace(ends, name); err != nil {
+			return h, err
+		}
 	}
 	if end.After(Forever) {
 		end = Forever
@@ -182,16 +190,29 @@ func (h Holders) set(name string, end, now time.Time) (Holders, error) {
 	return Holders{ends}, nil
 }
 
-// least returns the name of the entry that makes place for another one: the first to end, one of a rollback only if there is no other.
-// What is full was filled by somebody who may patch the snapshot, and must not keep others from holding it. There are longer ones, so
-// the snapshot is held for as long as before.
-func least(ends map[string]time.Time) string {
-	return slices.MinFunc(slices.Collect(maps.Keys(ends)), func(a, b string) int {
-		if ofA, ofB := IsRollback(a), IsRollback(b); ofA != ofB {
-			return map[bool]int{true: 1, false: -1}[ofA]
+// makePlace makes place for another entry. Whoever may patch a snapshot can fill the list. So people's entries leave those of rollbacks
+// and copies their places, and a rollback never stops for want of one: if it finds only such entries, the first to end goes. An entry of
+// people goes for no other one.
+func makePlace(ends map[string]time.Time, name string) error {
+	var others []string
+	for other := range ends {
+		if IsOwn(other) == IsOwn(name) {
+			others = append(others, other)
 		}
-		return cmp.Or(ends[a].Compare(ends[b]), strings.Compare(a, b))
-	})
+	}
+	slices.SortFunc(others, func(a, b string) int { return cmp.Or(ends[a].Compare(ends[b]), strings.Compare(a, b)) })
+	excess := len(others) - maxHolders + 1
+	switch {
+	case excess <= 0:
+	case !IsOwn(name):
+		return fmt.Errorf("it is held for %d reasons, and cannot be for another one: end one that is not needed any more, such as %q, "+
+			"with kubectl snapsched unhold and its --reason", len(others), others[0])
+	default:
+		for _, other := range others[:excess] {
+			delete(ends, other)
+		}
+	}
+	return nil
 }
 
 // Without returns the holders without one.

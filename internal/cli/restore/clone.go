@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 )
 
 // Clone is the restore of a snapshot to another namespace, with what the cluster holds of it. A VolumeSnapshotContent with the
@@ -60,7 +61,7 @@ var secretAnnotations = []string{
 // CloneName returns the name of what lends a snapshot to a PVC of another namespace. A second run finds it by that.
 func CloneName(snapshot types.UID, namespace, claim string) string {
 	sum := sha256.Sum256([]byte(string(snapshot) + "/" + namespace + "/" + claim))
-	return fmt.Sprintf("snapsched-copy-%x", sum[:16])
+	return fmt.Sprintf("%s%x", holders.CopyPrefix, sum[:16])
 }
 
 // NewClone returns the restore of a snapshot to another namespace, from the plan for its own.
