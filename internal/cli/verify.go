@@ -74,7 +74,6 @@ the timeout, says nothing about the data, and no annotation is written.
   kubectl snapsched verify --pvc pgdata --image postgres:18 -- pg_checksums --check -D /snapshot/pgdata`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: term.CompleteOne(f.CompleteSnapshots()),
-		Annotations:       map[string]string{term.FailsWith: strconv.Itoa(term.ExitTimeout)},
 	}
 	cmd.RunE = f.Connected(func(ctx context.Context, args []string) error {
 		named := args
