@@ -12,6 +12,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,8 +38,8 @@ func newRelabeled(t *testing.T, s scheduleBuilder) *relabeled {
 
 func (r *relabeled) label(value string) { r.claim.Labels["team"] = value }
 
-// decide decides about a key at a time.
-func (r *relabeled) decide(at time.Time, key string) Judgment {
+// series returns what there is of a key.
+func (r *relabeled) series(key string) Series {
 	of := Series{MapKey: key, Claims: []*corev1.PersistentVolumeClaim{r.claim.PersistentVolumeClaim}, Members: r.members}
 	for _, v := range r.made {
 		if v.GetLabels()[v1alpha1.LabelMapKey] == key {
@@ -47,8 +48,11 @@ func (r *relabeled) decide(at time.Time, key string) Judgment {
 			of.Elsewhere = append(of.Elsewhere, v)
 		}
 	}
-	return r.judge.Judge(at, of)
+	return of
 }
+
+// decide decides about a key at a time.
+func (r *relabeled) decide(at time.Time, key string) Judgment { return r.judge.Judge(at, r.series(key)) }
 
 // take creates what is due of the present group, and makes it ready.
 func (r *relabeled) take(at time.Time) int {
@@ -82,6 +86,41 @@ func TestToRelabelAPVCIsNoRequest(t *testing.T) {
 	}
 	if n := r.take(first.Add(day)); n != 1 {
 		t.Errorf("a whole interval later: %d", n)
+	}
+}
+
+// What is known of a PVC of a group depends on the group snapshots of all keys, each fact by the same ones.
+//
+// Contract: GRP-15, STAT-16.
+func TestWhatIsKnownOfARelabeledPVCIsOfAllKeys(t *testing.T) {
+	r := newRelabeled(t, every("24h").grouped())
+	r.label("v0")
+	r.take(noon)
+	annotate(r.members[0], v1alpha1.AnnotationVerifiedAt, rfc3339(noon.Add(time.Minute)))
+	r.label("v1")
+	now, key := noon.Add(time.Hour), r.judge.Key(r.claim.PersistentVolumeClaim)
+	d := r.decide(now, key)
+	if got := d.Parts[0].Drills.Verified; !got.Equal(noon.Add(time.Minute)) {
+		t.Errorf("verified at %v", got)
+	}
+	if one := d.OfPart(0).Series.Snapshots; len(one) != 1 || !one[0].IsReady() {
+		t.Errorf("the series of the PVC is %v", one)
+	}
+	s := every("24h").grouped()
+	setStatus(now, s.SnapshotSchedule, known(1, statusOf(r.judge.functions.Map(r.judge.observe(now, r.series(key))))))
+	got := s.Status
+	for what, at := range map[string]*metav1.Time{
+		"oldestRecoveryPointTime": got.OldestRecoveryPointTime, "recoveryPointTime": got.RecoveryPointTime,
+	} {
+		if at == nil || !at.Time.Equal(noon) {
+			t.Errorf("%s is %v, want %v", what, at, noon)
+		}
+	}
+	if at := got.OldestVerifiedTime; at == nil || !at.Time.Equal(noon.Add(time.Minute)) {
+		t.Errorf("oldestVerifiedTime is %v", at)
+	}
+	if !meta.IsStatusConditionTrue(got.Conditions, v1alpha1.ConditionProtected) {
+		t.Errorf("conditions are %+v", got.Conditions)
 	}
 }
 

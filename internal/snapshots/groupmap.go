@@ -235,12 +235,13 @@ func (p *program) classForGroup(
 func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *subject, g *groupSeries, now time.Time) {
 	status.RecoveryPoint = time.Time{}
 	for i, claim := range of.claims {
-		found, series := g.of(claim)
-		one := subjectOf(p.schedule, claim, series, now) // one that joined later waits for the next slot of the group
+		_, own := g.of(claim)
+		one := subjectOf(p.schedule, claim, own, now) // one that joined later waits for the next slot of the group
+		found, series := g.everywhere(claim)
 		part := &status.group.parts[i]
-		part.recoveryPoint = recoveryPoint(g.everywhere(claim), one.anchor, now)
+		part.recoveryPoint = recoveryPoint(series, one.anchor, now)
 		if skip(claim) == "" {
-			part.protection = p.protect(d, of, one.since(), g.everywhere(claim), now)
+			part.protection = p.protect(d, of, one.since(), series, now)
 			status.RecoveryPoint = earliest(status.RecoveryPoint, part.recoveryPoint)
 			status.noneReady = status.noneReady || retention.NewestReady(series, now) < 0
 		}

@@ -178,9 +178,11 @@ func (g *groupSeries) of(claim *corev1.PersistentVolumeClaim) (found []client.Ob
 	return found, g.Of(string(claim.UID)).Snapshots
 }
 
-// everywhere returns what holds a PVC as snapshots of its series, under this key and others.
-func (g *groupSeries) everywhere(claim *corev1.PersistentVolumeClaim) []retention.Snapshot {
-	return slices.Concat(g.Of(string(claim.UID)).Snapshots, g.elsewhere.Of(string(claim.UID)).Snapshots)
+// everywhere returns what holds a PVC under this key and others. What can be said of the PVC alone depends on all of them.
+func (g *groupSeries) everywhere(claim *corev1.PersistentVolumeClaim) (found []client.Object, series []retention.Snapshot) {
+	found, series = g.of(claim)
+	elsewhere, more := g.elsewhere.of(claim)
+	return slices.Concat(found, elsewhere), slices.Concat(series, more)
 }
 
 // oldestOf returns when the oldest of some PVCs was created.

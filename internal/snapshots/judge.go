@@ -63,6 +63,8 @@ type Part struct {
 	RecoveryPoint time.Time
 	Drills        Drills
 	protection    protection
+	// everywhere are also those of other keys, on which all but Snapshots depends.
+	everywhere []retention.Snapshot
 }
 
 // Stale is that of a Judgment.
@@ -278,8 +280,9 @@ func (d *Judgment) addParts(of *subject, status any, seen mapcontroller.Observat
 	d.Group, seen.Outputs = of.group, d.Outputs
 	g := groupSeriesOf(seen)
 	for i, claim := range of.claims {
-		found, series := g.of(claim)
-		part := Part{Claim: claim.Name, Snapshots: series, Drills: drillsOf(found, series, seen.Now)}
+		_, own := g.of(claim)
+		found, series := g.everywhere(claim)
+		part := Part{Claim: claim.Name, Snapshots: own, Drills: drillsOf(found, series, seen.Now), everywhere: series}
 		if status, ok := status.(*keyStatus); ok && i < len(status.parts()) {
 			part.RecoveryPoint, part.protection = status.parts()[i].recoveryPoint, status.parts()[i].protection
 		}
@@ -337,7 +340,7 @@ func (d *Judgment) Drills(now time.Time) Drills {
 // OfPart returns what a judgment about a group means for one of its PVCs.
 func (d *Judgment) OfPart(i int) *Judgment {
 	one, part := *d, &d.Parts[i]
-	one.Series.Snapshots, one.RecoveryPoint, one.protection = part.Snapshots, part.RecoveryPoint, part.protection
+	one.Series.Snapshots, one.RecoveryPoint, one.protection = part.everywhere, part.RecoveryPoint, part.protection
 	one.Parts = d.Parts[i : i+1]
 	return &one
 }
