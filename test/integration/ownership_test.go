@@ -54,12 +54,13 @@ var _ = Describe("Ownership", func() {
 	// Contract: OWN-6.
 	It("sets and removes the finalizer although somebody changes the schedule before every write", func() {
 		s := env.createSchedule("backup", suspended, selecting("app", "db"), func(s *spec) { s.Group = &v1alpha1.Group{} })
+		changed := s.DeepCopy() // by the network's goroutines
 		var changes atomic.Int64
 		patches := to(http.MethodPatch, "/snapshotschedules/"+s.Name+"$")
 		env.startOperator(failing(http.StatusConflict, func(r request) bool {
 			if patches(r) && strings.Contains(r.body, `"resourceVersion"`) {
 				patch := fmt.Sprintf(`{"metadata":{"annotations":{"again":"%d"}}}`, changes.Add(1))
-				_ = api.Patch(ctx, s.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
+				_ = api.Patch(ctx, changed.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
 			}
 			return false // the API server notices
 		}))
