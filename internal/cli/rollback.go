@@ -110,9 +110,10 @@ type rollbackRun struct {
 	// own is the lock that this run has. It was taken off if released is set.
 	own              *rollback.Lock
 	released, scaled bool
-	last             int    // the number of the last step that was taken
-	said             string // the last step that was printed
-	goesOn           string // the ID of the rollback that has begun; empty if none has
+	last             int      // the number of the last step that was taken
+	said             string   // the last step that was printed
+	unlike           []string // the goals of an unfinished rollback that this run would not have chosen
+	goesOn           string   // the ID of the rollback that has begun; empty if none has
 }
 
 func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
@@ -198,6 +199,9 @@ func (r *rollbackRun) run(ctx context.Context) error {
 		if apart := rollback.Apart(state); apart != "" {
 			r.Warn("the PVCs go back to different instants: %s", apart)
 		}
+		if err := r.agreed(); err != nil {
+			return err
+		}
 		if r.dryRun {
 			fmt.Fprintf(r.Out, "Nothing was done (dry run). The next step is %d.\n", step.Number)
 			return nil
@@ -209,24 +213,6 @@ func (r *rollbackRun) run(ctx context.Context) error {
 		}
 	}
 	return r.steps(ctx, state)
-}
-
-// asked asks, and reads again afterwards: an answer may take hours, in which others act. What was answered is only that plan.
-func (r *rollbackRun) asked(ctx context.Context, state *rollback.State) (*rollback.State, error) {
-	if err := r.Ask(ctx, "Go on?"); err != nil {
-		return nil, err
-	}
-	now, err := r.observe(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := rollback.Next(now); err != nil {
-		return nil, err
-	}
-	if !state.Same(now) {
-		return nil, errors.New("nothing was done: another rollback has begun or ended meanwhile; run the command again for the present plan")
-	}
-	return now, nil
 }
 
 // unfinished says what to do after an error.

@@ -25,7 +25,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback"
-	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -98,6 +97,7 @@ func (r *rollbackRun) underway(s *rollback.State) (*rollback.Lock, []string, err
 	names := r.claims
 	if len(names) == 0 {
 		names = rollback.ClaimsOf(s.Workload, rollback.Replicas(s), slices.Collect(maps.Keys(s.PVCs)))
+		names = slices.Concat(names, rollback.RecordedOf(s))
 	}
 	if r.own != nil {
 		return r.own, r.own.Names(), nil
@@ -281,21 +281,23 @@ func (r *rollbackRun) addTarget(c *rollback.Claim, read *rollbackObjects, s *rol
 	if read.lock != nil {
 		goal = read.lock.Goal(c.Name)
 	}
-	if target := r.targets[c.Name]; goal.SnapshotUID == "" && target == nil || r.snapshot != "" && target == nil {
+	switch target := r.targets[c.Name]; {
+	case target != nil && goal.SnapshotUID != "" && goal.SnapshotUID != target.UID:
+		return fmt.Errorf("PersistentVolumeClaim %s: rollback %s to VolumeSnapshot %s has begun meanwhile: run the command again",
+			c.Name, read.lock.ID, goal.Snapshot)
+	case target != nil:
+	case goal.SnapshotUID != "":
+		if err := r.goesTo(c, read, goal, s); err != nil {
+			return err
+		}
+		r.targets[c.Name] = &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{
+			Namespace: r.Namespace, Name: goal.Snapshot, UID: goal.SnapshotUID,
+		}}
+	default:
 		target, err := r.choose(c, read.snapshots, s)
-		switch {
-		case err != nil:
-			return err
-		case goal.SnapshotUID != "" && target.UID != goal.SnapshotUID:
-			return fmt.Errorf("PersistentVolumeClaim %s: its rollback %s to %s is unfinished: finish it with --snapshot %s, or undo it with --undo",
-				c.Name, read.lock.ID, goal.Snapshot, goal.Snapshot)
-		}
-		r.targets[c.Name] = target
-	} else if goal.SnapshotUID != "" {
-		if err := r.sameGoal(c, read, goal, s); err != nil {
+		if err != nil {
 			return err
 		}
-		target = &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: goal.Snapshot, UID: goal.SnapshotUID}}
 		r.targets[c.Name] = target
 	}
 	c.Target = r.targets[c.Name]
@@ -314,21 +316,6 @@ func addTargetAsRead(c *rollback.Claim, read *rollbackObjects) {
 			c.Snapshots = append(c.Snapshots, v)
 		}
 	}
-}
-
-// sameGoal returns an error if the point in time chooses another snapshot than the unfinished rollback of a PVC that has not
-// moved yet: whoever may edit the workload writes where that one goes back to.
-func (r *rollbackRun) sameGoal(c *rollback.Claim, read *rollbackObjects, goal rollback.Goal, s *rollback.State) error {
-	if r.time == "" || s.Recorded(read.lock.ID, c.Name) {
-		return nil
-	}
-	target, err := restore.Choose(c.Snapshots, c.Name, r.asOf, s.Now)
-	if err != nil || target.UID == goal.SnapshotUID {
-		return nil //nolint:nilerr // the rollback may have changed what there is to choose
-	}
-	return fmt.Errorf("PersistentVolumeClaim %s: its rollback %s to VolumeSnapshot %s is unfinished, and --as-of %s chooses %s: "+
-		"finish it with --snapshot %s, or undo it with --undo",
-		c.Name, read.lock.ID, goal.Snapshot, term.Timestamp(r.asOf), target.Name, goal.Snapshot)
 }
 
 // addGroups adds the group snapshots of a PVC, which are held and carried over like its snapshots.

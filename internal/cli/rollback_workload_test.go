@@ -7,9 +7,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -60,29 +58,5 @@ func TestAWorkloadThatIsGoneStopsNoRollbackOfItsPVCs(t *testing.T) {
 				t.Error("there is a workload")
 			}
 		})
-	}
-}
-
-// Whoever may edit a workload writes where its unfinished rollback goes back to.
-//
-// Contract: BACK-3.
-func TestAPointInTimeIsNotThatOfAnotherSnapshotUnseen(t *testing.T) {
-	claim := testClaim("data-db-0", nil)
-	good := testSnapshot(testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{}), claim, start)
-	for name, tc := range map[string]struct {
-		time    string
-		goal    rollback.Goal
-		wantErr string
-	}{
-		"another snapshot":                  {"1h", rollback.Goal{Snapshot: "evil", SnapshotUID: "evil"}, "to VolumeSnapshot evil is unfinished"},
-		"that one":                          {"1h", rollback.Goal{Snapshot: good.Name, SnapshotUID: good.UID}, ""},
-		"another one, and no time is given": {"", rollback.Goal{Snapshot: "evil", SnapshotUID: "evil"}, ""},
-	} {
-		r := &rollbackRun{time: tc.time, asOf: start.Add(time.Hour)}
-		c := &rollback.Claim{Name: claim.Name, Snapshots: []*snapshotv1.VolumeSnapshot{good}}
-		err := r.sameGoal(c, &rollbackObjects{lock: &rollback.Lock{ID: "0123abcd"}}, tc.goal, &rollback.State{Now: start.Add(2 * time.Hour)})
-		if (err != nil) != (tc.wantErr != "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
-			t.Errorf("%s: got %v, want %q", name, err, tc.wantErr)
-		}
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ErrEnded is why a run ends whose rollback another run has undone, or whose lock something has taken off.
@@ -74,7 +77,9 @@ func (s *State) goOn(found *Lock) error {
 	case s.UndoID != "" && s.UndoID != undone:
 		return fmt.Errorf("%s: only that one can be undone now", found.what())
 	case found.Undo == "":
-		s.lock = &Lock{ID: s.NewID, Undo: found.ID, Claims: found.Claims, Replicas: found.Replicas}
+		s.lock = &Lock{
+			ID: s.NewID, Began: metav1.Time{Time: s.Began.Truncate(time.Second)}, Undo: found.ID, Claims: found.Claims, Replicas: found.Replicas,
+		}
 	}
 	return nil
 }
@@ -98,7 +103,7 @@ func (s *State) mayGoOn(found *Lock, names []string) error {
 
 // beginNew begins a rollback, or the undo of the latest one. Without anything to do, there is no lock.
 func (s *State) beginNew() error {
-	l := &Lock{ID: s.NewID, Replicas: Replicas(s)}
+	l := &Lock{ID: s.NewID, Began: metav1.Time{Time: s.Began.Truncate(time.Second)}, Replicas: Replicas(s)}
 	if s.Undo {
 		l.Undo = s.latest()
 	}

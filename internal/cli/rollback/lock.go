@@ -38,6 +38,8 @@ type Lock struct {
 	User string      `json:"user,omitempty"`
 	Time metav1.Time `json:"time"`
 	Step int         `json:"step,omitempty"`
+	// Began is when the run began that began it: an age in --as-of is counted from there.
+	Began metav1.Time `json:"began,omitzero"`
 	// Undo is the ID of the rollback that it undoes.
 	Undo   string `json:"undo,omitempty"`
 	Claims []Goal `json:"claims"`
@@ -103,6 +105,12 @@ func (l *Lock) valid() error {
 func (l *Lock) abandoned(now time.Time) bool {
 	age := now.Sub(l.Time.Time)
 	return age > takeOverAfter || age < -time.Minute
+}
+
+// Fresh returns whether it began while its first holds last.
+func (l *Lock) Fresh(now time.Time) bool {
+	age := now.Sub(l.Began.Time)
+	return age >= 0 && age <= holdFor
 }
 
 func validName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }

@@ -78,6 +78,17 @@ func ClaimsOf(w *Workload, replicas int32, existing []string) []string {
 	return slices.Compact(names)
 }
 
+// RecordedOf returns the PVCs of unfinished rollbacks of the workload. Those that are deleted have no other sign: the note on a workload
+// goes with it, and it may be created again at 0.
+func RecordedOf(s *State) (names []string) {
+	for _, r := range s.unfinished() {
+		if r.Lock != nil && r.Workload == s.Workload.Name() {
+			names = append(names, r.Claim.Name)
+		}
+	}
+	return names
+}
+
 // WorkloadOf returns the name of the Deployment or StatefulSet whose pods use one of the PVCs, or that
 // an unfinished rollback of one has scaled to 0; empty if there is none.
 func WorkloadOf(s *State, claims []string) string {
