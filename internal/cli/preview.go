@@ -145,14 +145,15 @@ func (o *previewOptions) preview(ctx context.Context, f *term.Factory, v variant
 		return nil, err
 	}
 	v = v.recorded(now, origin)
-	p, err := previewOf(v, inv, now, until)
+	if v.future != nil {
+		v.steady, err = steadyStateOf(&v.future.Spec, now)
+	}
+	var p *preview
+	if err == nil {
+		p, err = previewOf(v, inv, now, until)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("SnapshotSchedule %s: %w", named.Name, err)
-	}
-	if v.future != nil {
-		if p.Steady, err = steadyStateOf(&v.future.Spec, now); err != nil {
-			return nil, err
-		}
 	}
 	p.warn(v, o.driverLimit)
 	return p, nil

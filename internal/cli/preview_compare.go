@@ -111,6 +111,8 @@ type variants struct {
 	before, after []client.Object
 	// fields are those that a manifest changes.
 	fields []fieldChange
+	// steady is the steady state of the future one; nil if nobody wants to know.
+	steady *steadyState
 	// work bounds the simulation of each series; zero: maxWork.
 	work int
 }
@@ -167,6 +169,12 @@ func (v variants) judges(inv *inventory) (present, future *snapshots.Judge, err 
 	if v.future != nil {
 		future, err = snapshots.NewJudge(term.Scheme, v.future, inv.classes, v.after...)
 	}
+	if s := v.steady; s != nil && !s.Unlimited && !s.Estimated { // one number, of the steady state and of what has no place
+		future.Keeps(s.Snapshots)
+		if v.change() == unchanged {
+			present.Keeps(s.Snapshots)
+		}
+	}
 	return present, future, err
 }
 
@@ -179,7 +187,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	named := cmp.Or(v.present, v.future)
 	p := &preview{
 		Namespace: named.Namespace, Name: named.Name, Change: v.change(), Until: *term.TimeOf(until), Claims: []claimChange{}, Deletes: []deletion{},
-		misfits: map[string]int{}, Fields: v.fields,
+		misfits: map[string]int{}, Fields: v.fields, Steady: v.steady,
 	}
 	p.Present, p.Future = v.policies()
 	if v.future != nil {

@@ -20,14 +20,15 @@ import (
 // previewed returns the preview of a change of the scenario's schedule with tiers.
 func previewed(t *testing.T, s *scenario, v variants) *preview {
 	t.Helper()
+	if v.future != nil {
+		var err error
+		if v.steady, err = steadyStateOf(&v.future.Spec, s.now); err != nil {
+			t.Fatal(err)
+		}
+	}
 	p, err := previewOf(v, s.inv, s.now, s.now.Add(30*term.Day))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if v.future != nil {
-		if p.Steady, err = steadyStateOf(&v.future.Spec, s.now); err != nil {
-			t.Fatal(err)
-		}
 	}
 	p.warn(v, 8)
 	return p
@@ -396,5 +397,13 @@ func TestPreviewSaysWhatTheStorageHasNoPlaceFor(t *testing.T) {
 	want := []string{"2 PVCs: keeps up to 3 snapshots per PVC and needs a place for the next; class small allows 3"}
 	if got := previewed(t, s, variants{future: many}).Warnings; !slices.Equal(got, want) {
 		t.Errorf("of a schedule that keeps 3 of 3: %q, want %q", got, want)
+	}
+	// Several rules keep the same snapshots.
+	tiers := few.DeepCopy()
+	tiers.Spec.Retention.Keep = v1alpha1.Keep{Last: 3, Hourly: 24, Daily: 7, Weekly: 4}
+	p := previewed(t, s, variants{future: tiers})
+	if want := "2 PVCs: keeps up to 28 snapshots per PVC and needs a place for the next; class small allows 3"; p.Steady.Snapshots != 28 ||
+		!slices.Contains(p.Warnings, want) {
+		t.Errorf("of a schedule that keeps %d: %q, want %q", p.Steady.Snapshots, p.Warnings, want)
 	}
 }

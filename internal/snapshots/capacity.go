@@ -243,7 +243,11 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 	if !all && n+v.held < v.capacity.perVolume {
 		return Problem{}
 	}
-	keeps := fmt.Sprintf("up to %d snapshots per PVC", n+v.held)
+	keeps, least := fmt.Sprintf("up to %d snapshots per PVC", n+v.held), spec.surelyKeeps()
+	bound := !all && !spec.simulated && n > least+spec.retention.MinVerified
+	if bound {
+		keeps = fmt.Sprintf("%d or more snapshots per PVC", least+v.held)
+	}
 	switch {
 	case all:
 		keeps = "every snapshot per PVC"
@@ -251,6 +255,11 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 		keeps += fmt.Sprintf(", %d with a hold included,", v.held)
 	}
 	p.Harmless = true
+	if bound && least+v.held < v.capacity.perVolume {
+		p.Message = fmt.Sprintf("may keep as many snapshots per PVC as class %s allows, %d, and needs a place for the next: "+
+			"kubectl snapsched preview says how many it keeps%s", v.capacity.perVolumeClass, v.capacity.perVolume, guessText(v.guessed))
+		return p
+	}
 	p.Message = fmt.Sprintf("keeps %s and needs a place for the next; class %s allows %d%s",
 		keeps, v.capacity.perVolumeClass, v.capacity.perVolume, guessText(v.guessed))
 	return p

@@ -151,6 +151,7 @@ func TestMapOfAVolumeWithPlaces(t *testing.T) {
 		s.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassName = &class
 		return s
 	}
+	twoDays := func(s scheduleBuilder) scheduleBuilder { s.Spec.Retention.Keep.Daily = 2; return s }
 	for name, tc := range map[string]struct {
 		schedule    scheduleBuilder
 		own, others series
@@ -164,6 +165,15 @@ func TestMapOfAVolumeWithPlaces(t *testing.T) {
 		"it keeps as many as may be": {
 			schedule: every("6h").ttl("18h"), class: three, own: series{ready(time.Hour)},
 			wantProblem: "keeps up to 3 snapshots per PVC and needs a place for the next; class fast allows 3",
+		},
+		"it keeps as many as may be by several rules": {
+			schedule: twoDays(every("6h").ttl("18h")), class: three, own: series{ready(time.Hour)},
+			wantProblem: "keeps 3 or more snapshots per PVC and needs a place for the next; class fast allows 3",
+		},
+		"several rules may keep too many": {
+			schedule: twoDays(every("6h").ttl("12h")), class: three, own: series{ready(time.Hour)},
+			wantProblem: "may keep as many snapshots per PVC as class fast allows, 3, and needs a place for the next: " +
+				"kubectl snapsched preview says how many it keeps",
 		},
 		"it keeps everything": {
 			schedule: every("6h"), class: three, own: series{ready(time.Hour)},

@@ -32,6 +32,8 @@ type compiled struct {
 	retention        retention.Policy
 	// kept returns what keeps does. To count the slots of a cron line takes long, so it is done once.
 	kept func() (n int, all bool)
+	// simulated is set if kept is what a simulation has found, and no bound.
+	simulated bool
 }
 
 // Validate returns why a schedule's spec is invalid, or nil.
@@ -135,6 +137,25 @@ func (c *compiled) keeps() (n int, all bool) {
 		}
 	}
 	return max(n, r.MinReady, 1) + r.MinVerified, false
+}
+
+// surelyKeeps returns how many of these a spec keeps in any case: several rules may keep the same snapshots, and how many slots of a
+// cron line are within a time varies.
+func (c *compiled) surelyKeeps() int {
+	r, n := &c.retention, 0
+	switch k := r.Keep; {
+	case r.TTL == 0 && k == retention.Tiers{}:
+		n = r.MaxCount
+	default:
+		n = max(k.Last, k.Hourly, k.Daily, k.Weekly, k.Monthly, k.Yearly)
+		if c.rule.Interval() > 0 {
+			n = max(n, c.slotsWithin(r.TTL))
+		}
+		if r.MaxCount > 0 {
+			n = min(n, r.MaxCount)
+		}
+	}
+	return max(n, r.MinReady, 1)
 }
 
 // mostSlots is how many slots of a cron line are counted at most: more than a year of hours. A schedule is

@@ -133,6 +133,13 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 	return j, nil
 }
 
+// Keeps makes the number of snapshots that a simulation of the spec has found the one that its problems name.
+func (j *Judge) Keeps(n int) {
+	spec := *j.program.spec
+	spec.kept, spec.simulated = func() (int, bool) { return n, false }, true
+	j.program.spec = &spec
+}
+
 // Selects returns whether a PVC is an input of the schedule.
 func (j *Judge) Selects(claim *corev1.PersistentVolumeClaim) bool {
 	selected, _ := j.planner.Partition(j.planner.Key(claim), claim)
