@@ -123,6 +123,10 @@ const (
 // content. The plugin finds by it what an interrupted copy has left.
 const LabelCopyTo = Prefix + "copy-to"
 
+// LabelDrill is the UID of the VolumeSnapshot that a drill restores, on the Job of the drill, its pod and its PVC. The kubectl plugin
+// sets it, and nothing is decided by it.
+const LabelDrill = Prefix + "drill"
+
 // Annotations of a VolumeSnapshotClass: what the storage of its driver can take. Of several
 // classes of a driver the strictest value holds, whichever class is used. A malformed value is
 // ignored, and is the problem InvalidClassAnnotation of the schedules that use the driver.

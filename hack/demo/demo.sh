@@ -21,7 +21,7 @@ if [ "${1:-}" = down ] && [ ! -d "$kept" ]; then
   exit
 fi
 
-echo "Building the demo (the first time, 10 to 15 minutes for the cluster's parts)"
+echo "Building the demo (the first time, 20 minutes on two cores for the cluster's parts)"
 # Without -buildvcs=false, Go refuses to build in a checkout that belongs to another user.
 go build -buildvcs=false -o bin/manager ./cmd
 go build -buildvcs=false -o bin/kubectl-snapsched ./cmd/kubectl-snapsched

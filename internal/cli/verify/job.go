@@ -32,8 +32,6 @@ import (
 const (
 	// DataPath is where the data of the snapshot is, a folder or a device.
 	DataPath = "/snapshot"
-	// LabelDrill is on the Jobs of drills and on their pods. Its value is the UID of the snapshot.
-	LabelDrill = v1alpha1.GroupName + "/drill"
 	// container and volume are names in the pod.
 	container, volume = "verify", "snapshot"
 	// nobody is the user and group of a drill where the pod that uses the source PVC names none, or root.
@@ -63,7 +61,7 @@ var DefaultCommand = []string{"/kubectl-snapsched", "read-data", DataPath}
 // The volume is a generic ephemeral one: the pod owns its PVC, so Kubernetes deletes both at the
 // deadline, and keptFor later, also if nobody is alive who started the drill.
 func Job(v *snapshotv1.VolumeSnapshot, claim *corev1.PersistentVolumeClaim, user *corev1.Pod, o Options) *batchv1.Job {
-	labels := map[string]string{LabelDrill: string(v.UID)}
+	labels := map[string]string{v1alpha1.LabelDrill: string(v.UID)}
 	// No schedule takes snapshots of the copy.
 	annotations := map[string]string{v1alpha1.AnnotationExclude: "true"}
 	command := o.Command
