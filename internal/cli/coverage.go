@@ -62,6 +62,8 @@ type claimCoverage struct {
 	Reason             string       `json:"reason,omitempty"`
 	// Note says what somebody may have meant otherwise.
 	Note string `json:"note,omitempty"`
+	// byRollback is set if only an unfinished rollback excludes it.
+	byRollback bool
 }
 
 // leftover are snapshots whose schedule is gone: nothing deletes them.

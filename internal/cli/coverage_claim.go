@@ -77,7 +77,7 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classe
 			c.Protection, c.Reason = protectionBy(s.onTime, newest, s.behind, s.inactive, doubt)
 		}
 	}
-	c.Note = excludeNote(claim)
+	c.Note, c.byRollback = excludeNote(claim), snapshots.ExcludedOnlyByRollback(claim)
 	c.Gap = c.Protection == unprotected || c.Protection == stale || c.Protection == skipped && len(all) > 0 && neverTaken(claim)
 	return c
 }

@@ -59,6 +59,8 @@ type fleetReport struct {
 }
 
 type scheduleReport struct {
+	// fleet is the ClusterSnapshotSchedule that owns it.
+	fleet                   string
 	Status                  scheduleStatus `json:"status"`
 	OldestRecoveryPointTime *metav1.Time   `json:"oldestRecoveryPointTime,omitempty"`
 	// Timeline and Deletes are empty while the spec is invalid: nothing is deleted then.
@@ -71,18 +73,22 @@ func newReportCommand(f *term.Factory) *cobra.Command {
 	var scope term.Scope
 	var output term.Output
 	var contexts string
+	var failOnGaps bool
 	cmd := &cobra.Command{
 		Use:     "report",
 		GroupID: term.GroupShow,
 		Short:   "Write one page about all schedules, PVCs and snapshots, to look at or to file",
 		Long: "Write one HTML page: which schedules protect what, every PVC's snapshots over time, what is not\n" +
-			"protected and why, and what retention will delete in the next 30 days. The page needs no server\n" +
+			"protected, why, and what to do about it, and what retention will delete in the next 30 days. The page needs no server\n" +
 			"and loads nothing. It can be searched and printed.",
 		Example: `  # Everything in the cluster
   kubectl snapsched report -A > report.html
 
   # All clusters of the kubeconfig whose context's name begins with prod-
   kubectl snapsched report -A --contexts 'prod-*' > report.html
+
+  # A page each night, which fails if a PVC is not protected
+  kubectl snapsched report -A --fail-on-gaps > report.html
 
   # What a page shows, for a program
   kubectl snapsched report -A -o json`,
@@ -103,12 +109,16 @@ func newReportCommand(f *term.Factory) *cobra.Command {
 			if err == nil && len(all.Unread) > 0 {
 				err = unreadError(all.Unread)
 			}
+			if err == nil && failOnGaps && (reportPage{Report: all}).Gaps() > 0 {
+				err = term.ErrFound
+			}
 			return err
 		},
 	}
 	// There is no selector: what other schedules protect would look unprotected.
 	cmd.Flags().BoolVarP(&scope.AllNamespaces, "all-namespaces", "A", false, "Report on all namespaces.")
 	output.AddFlags(cmd, false, term.HTML, term.JSON)
+	cmd.Flags().BoolVar(&failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if a PVC is a gap.", term.ExitFound))
 	cmd.Flags().StringVar(&contexts, "contexts", "", "Report on the clusters of all contexts of the kubeconfig whose name matches this "+
 		"pattern, in which * stands for any text and ? for one character.")
 	return cmd
@@ -225,6 +235,9 @@ func readFleets(ctx context.Context, f *term.Factory) (all []fleetReport, err er
 // reportOn reports on one schedule.
 func reportOn(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time, work int) (r scheduleReport, err error) {
 	r.Status, r.OldestRecoveryPointTime = statusOf(s, inv, now), s.Status.OldestRecoveryPointTime
+	if owner := metav1.GetControllerOf(s); owner != nil && owner.Kind == "ClusterSnapshotSchedule" {
+		r.fleet = owner.Name
+	}
 	if r.Status.InvalidSpec != "" {
 		return r, nil
 	}

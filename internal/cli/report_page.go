@@ -118,18 +118,35 @@ func stateOf(kind string, all []metav1.Condition) pageState {
 	case c == nil:
 		return pageState{"unknown", "unknown", "the operator has not written it"}
 	case c.Status == metav1.ConditionTrue:
-		return pageState{"good", "yes", c.Message}
+		return pageState{"", "yes, when its status was written", c.Message} // the operator wrote that, maybe long ago
 	case c.Status == metav1.ConditionFalse:
 		return pageState{"bad", "no: " + c.Reason, c.Message}
 	}
 	return pageState{"unknown", "unknown: " + c.Reason, c.Message}
 }
 
-// Protected and Ready show conditions.
-func (p reportPage) Protected(all []metav1.Condition) pageState {
-	return stateOf(v1alpha1.ConditionProtected, all)
+// Protected is how a schedule protects its PVCs now, whatever the operator wrote.
+func (p reportPage) Protected(s scheduleStatus) pageState {
+	class, text, more := s.live()
+	return pageState{class, text, text + more}
 }
 
+// FleetProtected is that of all schedules of a ClusterSnapshotSchedule.
+func (p reportPage) FleetProtected(c clusterReport, name string) pageState {
+	sum := scheduleStatus{noMatch: "no SnapshotSchedule of it selects a PVC"}
+	for i := range c.Schedules {
+		if c.Schedules[i].fleet != name {
+			continue
+		}
+		for _, claim := range c.Schedules[i].Status.PersistentVolumeClaims {
+			claim.Name = c.Schedules[i].Status.Namespace + "/" + claim.Name
+			sum.PersistentVolumeClaims = append(sum.PersistentVolumeClaims, claim)
+		}
+	}
+	return p.Protected(sum)
+}
+
+// Ready shows a condition, as the operator wrote it.
 func (p reportPage) Ready(all []metav1.Condition) pageState {
 	return stateOf(v1alpha1.ConditionReady, all)
 }

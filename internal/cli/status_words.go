@@ -25,6 +25,16 @@ func (s *scheduleStatus) since(c *metav1.Condition) string {
 
 // protectionWords says how many PVCs are protected now, whatever the operator wrote.
 func (s *scheduleStatus) protectionWords(style term.Style) []string {
+	if s.InvalidSpec != "" {
+		return nil
+	}
+	class, text, more := s.live()
+	shown := map[string]func(string) string{"good": style.Good, "bad": style.Bad, "unknown": style.Warn}[class](text)
+	return []string{shown + more}
+}
+
+// live sums up how many PVCs are protected now, with a class of the report and with what explains it.
+func (s *scheduleStatus) live() (class, text, more string) {
 	n, good, gaps, waits, worst := 0, 0, 0, 0, ""
 	for _, c := range s.PersistentVolumeClaims {
 		if c.Protection == "" {
@@ -45,17 +55,17 @@ func (s *scheduleStatus) protectionWords(style term.Style) []string {
 	all := term.Plural(n, "PVC")
 	switch {
 	case s.InvalidSpec != "":
-		return nil
+		return "bad", "Invalid spec", ""
 	case n == 0:
-		return []string{style.Warn("Protects nothing") + ": " + s.noMatch}
+		return "unknown", "Protects nothing", ": " + s.noMatch
 	case gaps > 0:
-		return []string{style.Bad(fmt.Sprintf("Not protected: %d of %s", gaps, all)) + "; e.g. " + worst}
+		return "bad", fmt.Sprintf("Not protected: %d of %s", gaps, all), "; e.g. " + worst
 	case waits > 0:
-		return []string{style.Warn(fmt.Sprintf("Not protected yet: %d of %s", waits, all)) + "; the first snapshot is not ready yet"}
+		return "unknown", fmt.Sprintf("Not protected yet: %d of %s", waits, all), "; the first snapshot is not ready yet"
 	case good == 0:
-		return []string{style.Warn("Protects nothing") + ": " + all + " skipped"}
+		return "unknown", "Protects nothing", ": " + all + " skipped"
 	}
-	return []string{style.Good(fmt.Sprintf("Protected: %d of %s", good, all))}
+	return "good", fmt.Sprintf("Protected: %d of %s", good, all), ""
 }
 
 // conditionWords says how a schedule is, in sentences.

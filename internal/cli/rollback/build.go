@@ -106,7 +106,7 @@ func (c *Claim) newConsumer(s *State) *corev1.Pod {
 			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: ptr.To[int64](3600), TerminationGracePeriodSeconds: ptr.To[int64](0),
 			AutomountServiceAccountToken: ptr.To(false),
 			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532),
+				RunAsNonRoot:   ptr.To(true), // as which user, the image says, or a cluster that gives each namespace its own
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Volumes: []corev1.Volume{{Name: "restored", VolumeSource: corev1.VolumeSource{
