@@ -27,10 +27,11 @@ func TestLabelsTheChildrenThatAreClaimed(t *testing.T) {
 	unlabeled := func(c *corev1.ConfigMap) { c.Labels = nil }
 	stored := []client.Object{
 		fixture.Parent(), a,
-		fixture.Child("new", a, unlabeled), fixture.Child("refused", a, unlabeled),
+		fixture.Child("new", a, unlabeled), fixture.Child("refused", a, unlabeled), fixture.Child("unmade", a, unlabeled),
 		fixture.Child("stranger", fixture.Output("b"), unlabeled), fixture.Child("labeled", fixture.Output("b")),
 	}
 	out := fixture.OutputsWithChildren()
+	out.Children.Made = func(_, child client.Object) bool { return child.GetName() != "unmade" } // or is not yet
 	out.Children.Claims = func(_ context.Context, _ client.Reader, _, child client.Object) (bool, error) {
 		return child.GetName() != "refused", nil
 	}
@@ -39,7 +40,7 @@ func TestLabelsTheChildrenThatAreClaimed(t *testing.T) {
 	if outcome, _, err := h.pass(t); err != nil || len(outcome.Failed) > 0 {
 		t.Fatal(outcome.Failed, err)
 	}
-	for name, want := range map[string]string{"new": "a", "refused": "", "stranger": "", "labeled": "b"} {
+	for name, want := range map[string]string{"new": "a", "refused": "", "unmade": "", "stranger": "", "labeled": "b"} {
 		var c corev1.ConfigMap
 		if err := h.api.Stored.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: name}, &c); err != nil {
 			t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 )
 
 // Contract: MAP-8, MAP-10.
@@ -103,6 +104,26 @@ func TestCreateWhereTheNameIsTaken(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The watch may be faster than the answer.
+//
+// Contract: MAP-13.
+func TestCreateWhoseEventComesBeforeItsAnswerHoldsTheKeyNotBack(t *testing.T) {
+	shown := []client.Object{fixture.Parent(), fixture.Input()}
+	h := newHarness(t, shown, shown)
+	h.env.Program.Map = func(plan.Observation) plan.Decision {
+		return plan.Decision{Ensure: []plan.Desired{{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "in"}}}}}
+	}
+	h.creates(func(ctx context.Context, o client.Object) error {
+		err := h.api.Create(ctx, o)
+		h.Attempts.Seen(fixture.Request, queue.Expectation{ID: h.Kinds.ID(o)})
+		return err
+	})
+	outcome, _, err := h.pass(t)
+	if left := h.Attempts.Expects(fixture.Request); err != nil || len(outcome.Created) != 1 || left != 0 {
+		t.Errorf("created %v, error %v, and the key waits %s", fixture.Names(outcome.Created), err, left)
 	}
 }
 
