@@ -50,7 +50,7 @@
 //	problem.go      something wrong with a PVC, and how bad it is
 //	owner.go        which VolumeSnapshots are a schedule's; members of groups
 //	outputs.go      what the engine asks about snapshots
-//	restores.go     the PVCs that are being restored from snapshots
+//	restores.go     the PVCs that are being restored from snapshots, or deleted under the name of their source
 //	options.go      the settings of the controller
 //	rest.go         the REST config and REST mapper that the controller needs
 //

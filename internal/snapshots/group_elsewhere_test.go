@@ -52,7 +52,9 @@ func (r *relabeled) series(key string) Series {
 }
 
 // decide decides about a key at a time.
-func (r *relabeled) decide(at time.Time, key string) Judgment { return r.judge.Judge(at, r.series(key)) }
+func (r *relabeled) decide(at time.Time, key string) Judgment {
+	return r.judge.Judge(at, r.series(key))
+}
 
 // take creates what is due of the present group, and makes it ready.
 func (r *relabeled) take(at time.Time) int {

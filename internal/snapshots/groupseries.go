@@ -60,6 +60,11 @@ func groupSeriesOf(seen mapcontroller.Observation) *groupSeries {
 	for _, o := range slices.Concat(seen.Selected, seen.Unselected) {
 		names[o.GetName()] = o.GetUID()
 	}
+	for uid := range recordedLeaving(seen) {
+		if _, exists := g.Claims[string(uid)]; !exists {
+			g.Claims[string(uid)] = retention.GroupClaim{Claim: retention.Gone, Deleting: true}
+		}
+	}
 	labeled := map[string][]client.Object{} // there may be many, of many group snapshots
 	for _, o := range seen.Children {
 		labeled[backup.GroupLabel(o)] = append(labeled[backup.GroupLabel(o)], o)

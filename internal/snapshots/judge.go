@@ -47,7 +47,7 @@ type Series struct {
 	// Elsewhere are the group snapshots of other keys that hold PVCs of the group; those of other owners do not count.
 	Elsewhere []client.Object
 	// Restores are the PVCs that are being restored from snapshots of the schedule's
-	// namespace, as Restores returns them.
+	// namespace, and those of it that are being deleted, as Restores returns them.
 	Restores []client.Object
 }
 

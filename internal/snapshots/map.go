@@ -246,6 +246,8 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 	seen.Outputs = ofType[*snapshotv1.VolumeSnapshot](seen.Outputs)
 	series := retention.Series{Claim: retention.Gone, Snapshots: snapshotsOf(seen.Outputs, restoring(seen.Related))}
 	status := &keyStatus{LastSnapshot: retention.LastSlot(series.Snapshots, seen.Now)}
+	leaving := leavingOf(seen.Outputs, seen.Related)
+	series.ClaimDeleting = leaving != nil
 	if len(seen.Unselected) > 0 {
 		claim := seen.Unselected[0]
 		series.Claim = retention.Unselected
@@ -257,10 +259,15 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 	}
 	var d mapcontroller.Decision
 	_, d, status.Spared = p.decide(seen, series)
+	if len(seen.Unselected) == 0 && slices.ContainsFunc(series.Snapshots, mayKeepClaim) {
+		d.Next = earliest(d.Next, seen.Now.Add(leavingCheck))
+	}
 	if len(seen.Outputs) > 0 {
 		var claim client.Object = &corev1.PersistentVolumeClaim{}
 		if claim.SetName(backup.ClaimName(seen.Outputs[0])); len(seen.Unselected) > 0 {
 			claim = seen.Unselected[0]
+		} else if leaving != nil {
+			claim = leaving
 		}
 		p.addUnfinished(&d, status, claim, series.Snapshots, seen)
 	}

@@ -4,11 +4,18 @@
 package snapshots
 
 import (
+	"slices"
+	"time"
+
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/informer"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
 // restoringFrom returns the snapshot that a PVC is still being restored from.
@@ -59,13 +66,79 @@ func restoring(related []client.Object) map[string]bool {
 }
 
 // Restores returns those PVCs that are still being restored from a snapshot of a
-// namespace.
+// namespace, and those of the namespace that are being deleted, which a snapshot may keep.
 func Restores(namespace string, claims []client.Object) []client.Object {
 	var restores []client.Object
 	for _, claim := range claims {
-		if from, _, ok := restoringFrom(claim.(*corev1.PersistentVolumeClaim)); ok && from == namespace {
+		if from, _, ok := restoringFrom(claim.(*corev1.PersistentVolumeClaim)); ok && from == namespace ||
+			claim.GetNamespace() == namespace && claim.GetDeletionTimestamp() != nil {
 			restores = append(restores, claim)
 		}
 	}
 	return restores
+}
+
+// leavingCheck is how often a snapshot of a PVC that is gone is checked, while it is not ready: no event of its key shows that another
+// PVC of that name is being deleted.
+const leavingCheck = time.Minute
+
+// leavingIndex finds the PVCs that are being deleted, by their namespace.
+var leavingIndex = informer.Index{Name: Name + "/leaving", Values: func(o client.Object) []string {
+	if o.GetDeletionTimestamp() != nil {
+		return []string{o.GetNamespace()}
+	}
+	return nil
+}}
+
+// leavingFrom returns the PVCs of a namespace that are being deleted and whose names are those of the sources of some snapshots.
+func leavingFrom(stores *informer.Stores, namespace string, snapshots func() []client.Object) []client.Object {
+	leaving := stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, leavingIndex, namespace)
+	if len(leaving) == 0 {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, o := range snapshots() {
+		names[backup.ClaimName(o)] = true
+		for name := range backup.ClaimsOf(o) {
+			names[name] = true
+		}
+	}
+	return slices.DeleteFunc(leaving, func(o client.Object) bool { return !names[o.GetName()] })
+}
+
+// leavingOf returns the PVC that is being deleted and has the name of the source of one of some snapshots; nil if there is none. The
+// snapshot controller goes by the name: a snapshot of an earlier PVC keeps it, too.
+func leavingOf(snapshots, related []client.Object) client.Object {
+	for _, o := range related {
+		claim, isClaim := o.(*corev1.PersistentVolumeClaim)
+		if isClaim && claim.DeletionTimestamp != nil && slices.ContainsFunc(snapshots, func(s client.Object) bool {
+			return backup.ClaimName(s) == claim.Name && s.GetNamespace() == claim.Namespace
+		}) {
+			return claim
+		}
+	}
+	return nil
+}
+
+// mayKeepClaim returns whether a snapshot with data keeps PVCs of the name of its source.
+func mayKeepClaim(s retention.Snapshot) bool { return !s.Uncut() && !s.ReadyToUse && !s.Imported }
+
+// recordedLeaving returns the PVCs that group snapshots record and whose names are those of PVCs that are being deleted.
+func recordedLeaving(seen mapcontroller.Observation) map[types.UID]client.Object {
+	var found map[types.UID]client.Object
+	for _, o := range seen.Related {
+		claim, isClaim := o.(*corev1.PersistentVolumeClaim)
+		if !isClaim || claim.DeletionTimestamp == nil {
+			continue
+		}
+		for _, v := range seen.Outputs {
+			if uid, recorded := backup.ClaimsOf(v)[claim.Name]; recorded && v.GetNamespace() == claim.Namespace {
+				if found == nil {
+					found = map[types.UID]client.Object{}
+				}
+				found[uid] = claim
+			}
+		}
+	}
+	return found
 }

@@ -58,8 +58,8 @@ func SetupWithManager(
 	if err != nil {
 		return fmt.Errorf("watch PVCs: %w", err)
 	}
-	if err := claims.AddIndexers(informer.Indexers(restoresIndex)); err != nil {
-		return fmt.Errorf("index PVCs that are being restored: %w", err)
+	if err := claims.AddIndexers(Indexers()); err != nil {
+		return fmt.Errorf("index PVCs that are being restored or deleted: %w", err)
 	}
 	f := newInFlight(o, maxInFlight)
 	c := mapController(o, mgr.GetEventRecorder(Name), f, m)
@@ -126,8 +126,9 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	}
 	c.Related = func(parent client.Object, mapKey string) []client.Object {
 		restores := o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
-		siblings := f.related(mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey})
-		return slices.Concat(restores, f.allClasses(), siblings)
+		req := mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey}
+		leaving := leavingFrom(o.Stores, parent.GetNamespace(), func() []client.Object { return f.controller.Outputs(req) })
+		return slices.Concat(restores, leaving, f.allClasses(), f.related(req))
 	}
 	c.RelatedKinds = relatedKinds
 	c.ParentChanged = scheduleChanged
@@ -236,7 +237,7 @@ func hasGroups(parent client.Object) bool {
 
 // Indexers returns the indexes of PVCs that the controller needs beyond the
 // engine's, for stores that no manager fills.
-func Indexers() toolscache.Indexers { return informer.Indexers(restoresIndex) }
+func Indexers() toolscache.Indexers { return informer.Indexers(restoresIndex, leavingIndex) }
 
 // specChanged is for objects of which only the spec matters here, beside what always counts.
 func specChanged(before, after client.Object) bool {

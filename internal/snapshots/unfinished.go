@@ -65,7 +65,13 @@ func (p *program) addUnfinished(
 // addUnfinishedGroups adds the same of group snapshots and their members.
 func (p *program) addUnfinishedGroups(d *mapcontroller.Decision, status *keyStatus, g *groupSeries, seen mapcontroller.Observation) {
 	p.addStuck(&d.Next, status, "", seen.Outputs, g.Whole.Snapshots, seen.Now)
-	for _, claim := range slices.Concat(seen.Selected, seen.Unselected) {
+	claims := slices.Concat(seen.Selected, seen.Unselected)
+	for uid, claim := range recordedLeaving(seen) {
+		if claim.GetUID() != uid && !slices.ContainsFunc(claims, func(o client.Object) bool { return o.GetUID() == claim.GetUID() }) {
+			claims = append(claims, claim)
+		}
+	}
+	for _, claim := range claims {
 		addKeepsClaim(&d.Next, status, claim, seen.Children, seen.Now)
 	}
 	addRestores(&d.Next, status, "", seen.Children, seen.Related, seen.Now)

@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -284,6 +285,91 @@ func TestASnapshotThatKeepsItsClaimIsAProblem(t *testing.T) {
 				t.Errorf("Ready is %+v", got)
 			}
 		})
+	}
+}
+
+// The snapshot controller keeps a PVC by the name of the sources of snapshots, also those of an earlier PVC of that name.
+//
+// Contract: ONE-8.
+func TestASnapshotOfAnEarlierPVCKeepsNoneOfItsName(t *testing.T) {
+	leaving := claim("data")
+	leaving.UID, leaving.DeletionTimestamp = "another", ptr.To(metav1.NewTime(ago(time.Hour)))
+	for name, tc := range map[string]struct {
+		related     client.Object
+		of          snapshotBuilder
+		wantDelete  []string
+		wantProblem bool
+	}{
+		"a failed one is deleted":                    {leaving.PersistentVolumeClaim, erring(7 * time.Hour), []string{"7h0m0s"}, true},
+		"one in progress is named":                   {leaving.PersistentVolumeClaim, uploading(7 * time.Hour), nil, true},
+		"a failed one that is held is named":         {leaving.PersistentVolumeClaim, erring(7 * time.Hour).held(), nil, true},
+		"a ready one keeps none":                     {leaving.PersistentVolumeClaim, ready(7 * time.Hour), nil, false},
+		"of a PVC that is not being deleted":         {claim("data").PersistentVolumeClaim, erring(7 * time.Hour), nil, false},
+		"of a PVC of another name":                   {claim("other").deleting().PersistentVolumeClaim, erring(7 * time.Hour), nil, false},
+		"of a PVC of its name, in another namespace": {elsewhere(leaving), erring(7 * time.Hour), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := mapCase{schedule: every("6h"), gone: true, snapshots: series{tc.of}}
+			seen := c.observe()
+			seen.Related = []client.Object{tc.related}
+			d := c.decider(t)(seen)
+			if got := deletesOf(d); !slices.Equal(got, tc.wantDelete) {
+				t.Errorf("deletes %v, want %v", got, tc.wantDelete)
+			}
+			if got := messageOf(t, statusOf(d), v1alpha1.ReasonSnapshotKeepsClaim); (got != "") != tc.wantProblem || tc.wantProblem && !strings.Contains(got, "7h0m0s") {
+				t.Errorf("the problem is %q, want one: %t", got, tc.wantProblem)
+			}
+			if polls := !d.Next.IsZero() && !d.Next.After(in(leavingCheck)); polls != !backup.ReadyToUse(tc.of.VolumeSnapshot) {
+				t.Errorf("next at %s", d.Next)
+			}
+		})
+	}
+}
+
+// Contract: ONE-8.
+func TestPVCsThatAreBeingDeletedAreFoundByTheNamesOfSources(t *testing.T) {
+	f := newFlight(0, claim("a").deleting().PersistentVolumeClaim, claim("b").deleting().PersistentVolumeClaim,
+		claim("c").deleting().PersistentVolumeClaim, claim("d").PersistentVolumeClaim, elsewhere(claim("a").deleting()))
+	must(t, f.cached[reflect.TypeOf(anyClaim)].AddIndexers(Indexers()))
+	asked := false
+	find := func(namespace string) []string {
+		return namesOf(leavingFrom(f.stores, namespace, func() []client.Object {
+			asked = true
+			of := uncut(time.Hour)
+			of.Spec.Source.PersistentVolumeClaimName = ptr.To("a")
+			return []client.Object{of.VolumeSnapshot, group(time.Hour, "b d", "").VolumeGroupSnapshot}
+		}))
+	}
+	if got := find("shop"); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("finds %v", got)
+	}
+	if asked = false; len(find("other")) > 0 || asked {
+		t.Error("snapshots are read where no PVC is being deleted")
+	}
+}
+
+// elsewhere is a PVC in another namespace.
+func elsewhere(c claimBuilder) client.Object {
+	other := c.DeepCopy()
+	other.Namespace = "elsewhere"
+	return other
+}
+
+// Contract: ONE-8.
+func TestAGroupSnapshotOfAnEarlierPVCKeepsNoneOfItsName(t *testing.T) {
+	leaving := claim("b")
+	leaving.UID, leaving.DeletionTimestamp = "another", ptr.To(metav1.NewTime(ago(time.Hour)))
+	failed := group(7*time.Hour, "b", "b").unready().with(func(members []client.Object) {
+		members[0].(*snapshotv1.VolumeSnapshot).Status.ReadyToUse = nil
+	})
+	must(t, json.Unmarshal([]byte(`{"error":{"message":"no"}}`), failed.Status))
+	tc := groupCase{claims: []claimBuilder{}, groups: []groupBuilder{failed}, related: []client.Object{leaving.PersistentVolumeClaim}}
+	d := tc.decide(t)
+	if got := deletesOf(d); !slices.Equal(got, []string{"g7h0m0s"}) {
+		t.Errorf("deletes %v", got)
+	}
+	if got := messageOf(t, statusOf(d), v1alpha1.ReasonSnapshotKeepsClaim); !strings.Contains(got, "volumegroupsnapshot 'g7h0m0s'") {
+		t.Errorf("the problem is %q", got)
 	}
 }
 

@@ -225,6 +225,11 @@ func TestJudgesDeletes(t *testing.T) {
 			s.claim.DeletionTimestamp = ptr.To(metav1.NewTime(noon.Add(-time.Minute)))
 			s.old.Status.ReadyToUse, s.old.Status.Error = ptr.To(false), &snapshotv1.VolumeSnapshotError{}
 		}, ""},
+		{"a failed one of an earlier PVC that keeps another of its name, while 10 are being deleted", func(s *scene) {
+			piled(10, noon.Add(-time.Minute))(s)
+			s.claim.UID, s.claim.DeletionTimestamp = "another", ptr.To(metav1.NewTime(noon.Add(-time.Minute)))
+			s.old.Status.ReadyToUse, s.old.Status.Error = ptr.To(false), &snapshotv1.VolumeSnapshotError{}
+		}, ""},
 		{"no longer the version that was judged", func(s *scene) {
 			s.write = remove("recent")
 			s.write.Body = []byte(`{"preconditions":{"uid":"snapshot-recent","resourceVersion":"7"}}`)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -40,11 +41,18 @@ func (e *series) kept(s *snapshotv1.VolumeSnapshot) (why string) {
 	return why
 }
 
-// keepsClaim returns whether a snapshot that was cut and failed keeps its PVC from being deleted, and may go: a newer one is ready, or as
+// leaves returns whether the PVC of a snapshot, or one that has the name of its source, is being deleted.
+func (e *series) leaves(s *snapshotv1.VolumeSnapshot) bool {
+	return e.claim != nil && e.claim.DeletionTimestamp != nil || slices.ContainsFunc(e.claims, func(c *corev1.PersistentVolumeClaim) bool {
+		return c.Namespace == s.Namespace && c.Name == sourceOf(s) && c.DeletionTimestamp != nil
+	})
+}
+
+// keepsClaim returns whether a snapshot that was cut and failed keeps a PVC from being deleted, and may go: a newer one is ready, or as
 // many as minReady are.
 func (e *series) keepsClaim(s *snapshotv1.VolumeSnapshot) bool {
 	failed := !isUncut(s) && !isImported(s) && !readyToUse(s) && inError(s) && e.pastReadyDeadline(s)
-	if e.claim == nil || e.claim.DeletionTimestamp == nil || !failed || e.mayRecover(s) {
+	if !e.leaves(s) || !failed || e.mayRecover(s) {
 		return false
 	}
 	ready := readyOnes(e.snapshots)

@@ -203,7 +203,7 @@ func (j *AtWrite) terminating(e *series, a Attempt) (n int) {
 
 // takesPlace returns whether a delete waits while too many do not end: not of one without data, nor of one that keeps its PVC from going.
 func (e *series) takesPlace(s *snapshotv1.VolumeSnapshot) bool {
-	return !isUncut(s) && (readyToUse(s) || e.claim == nil || e.claim.DeletionTimestamp == nil)
+	return !isUncut(s) && (readyToUse(s) || !e.leaves(s))
 }
 
 // unallowed returns what a delete violates in a state, at a time.
