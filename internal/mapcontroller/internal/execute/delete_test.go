@@ -357,6 +357,7 @@ func TestDeletesThatAreNotSeenTakeTheirPlaces(t *testing.T) {
 		"the answer is lost": {errors.New("connection reset by peer"), []string{"a", "b", "c"}},
 		"a server's timeout": {apierrors.NewInternalError(errors.New("too slow")), []string{"a", "b", "c"}},
 		"refused":            {forbidden, []string{"a", "c"}},
+		"deleted by another": {apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "a"), []string{"a", "c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []client.Object
@@ -377,7 +378,7 @@ func TestDeletesThatAreNotSeenTakeTheirPlaces(t *testing.T) {
 					return nil
 				}
 				err := answer
-				if !apierrors.IsForbidden(answer) { // it is being deleted, which its resourceVersion shows, and the cache does not
+				if !apierrors.IsForbidden(answer) && !apierrors.IsNotFound(answer) { // it is being deleted, which its resourceVersion shows, and the cache does not
 					answer = apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a", errors.New("the object has been modified"))
 				}
 				return err
