@@ -170,9 +170,10 @@ func (v variants) judges(inv *inventory) (present, future *snapshots.Judge, err 
 		future, err = snapshots.NewJudge(term.Scheme, v.future, inv.classes, v.after...)
 	}
 	if s := v.steady; s != nil && !s.Unlimited && !s.Estimated { // one number, of the steady state and of what has no place
-		future.Keeps(s.Snapshots)
-		if v.change() == unchanged {
-			present.Keeps(s.Snapshots)
+		for _, judge := range []*snapshots.Judge{present, future} { // nil: its spec is invalid
+			if judge != nil && (judge == future || v.change() == unchanged) {
+				judge.Keeps(s.Snapshots)
+			}
 		}
 	}
 	return present, future, err
