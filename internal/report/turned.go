@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// quiet is how long there is no other event of an object's conditions after one.
+// quiet is how long there is no other event of a condition of an object after one.
 const quiet = time.Minute
 
 // Turned warns of conditions that turn False, or are False for another reason than before.
@@ -24,7 +24,7 @@ type Turned struct {
 	Events events.EventRecorder
 
 	mu   sync.Mutex
-	last map[types.NamespacedName]time.Time
+	last map[types.NamespacedName]map[string]time.Time
 }
 
 // Warn compares the conditions that the API server had with those that were written. The types are those that count, the
@@ -35,29 +35,31 @@ func (t *Turned) Warn(now time.Time, o client.Object, before, after []metav1.Con
 		if is == nil || is.Status != metav1.ConditionFalse || was != nil && was.Status == is.Status && was.Reason == is.Reason {
 			continue
 		}
-		if !t.may(now, client.ObjectKeyFromObject(o)) {
-			return
+		if !t.may(now, client.ObjectKeyFromObject(o), kind) {
+			continue
 		}
 		note := kind + " is False: " + is.Message
 		if worst != "" && !strings.Contains(is.Message, worst) {
 			note += "; " + worst
 		}
 		t.Events.Eventf(o, nil, corev1.EventTypeWarning, is.Reason, "Reconcile", "%s", Text(note, MaxMessage))
-		return
 	}
 }
 
-// may returns whether an object may have an event now.
-func (t *Turned) may(now time.Time, name types.NamespacedName) bool {
+// may returns whether a condition of an object may have an event now.
+func (t *Turned) may(now time.Time, name types.NamespacedName, kind string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if last, known := t.last[name]; known && now.Sub(last) < quiet && !now.Before(last) {
+	if last, known := t.last[name][kind]; known && now.Sub(last) < quiet && !now.Before(last) {
 		return false
 	}
 	if t.last == nil {
-		t.last = map[types.NamespacedName]time.Time{}
+		t.last = map[types.NamespacedName]map[string]time.Time{}
 	}
-	t.last[name] = now
+	if t.last[name] == nil {
+		t.last[name] = map[string]time.Time{}
+	}
+	t.last[name][kind] = now
 	return true
 }
 
