@@ -71,7 +71,7 @@ func (c Classes) Choose(claim *corev1.PersistentVolumeClaim, template *v1alpha1.
 // missing says that no class exists that the template names; empty if it names none.
 func (c Classes) missing(template *v1alpha1.SnapshotTemplateSpec) string {
 	if name := template.VolumeSnapshotClassName; c.Known && name != nil && c.find(*name) == nil {
-		return fmt.Sprintf("VolumeSnapshotClass %s does not exist", *name)
+		return fmt.Sprintf("VolumeSnapshotClass %s does not exist%s", *name, c.others(""))
 	}
 	var names []string
 	for _, listed := range template.VolumeSnapshotClassNames {
@@ -80,7 +80,21 @@ func (c Classes) missing(template *v1alpha1.SnapshotTemplateSpec) string {
 	if !c.Known || len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return c.find(name) != nil }) {
 		return ""
 	}
-	return "none of volumeSnapshotClassNames exists: " + report.List(names, maxNames)
+	return "none of volumeSnapshotClassNames exists: " + report.List(names, maxNames) + c.others("")
+}
+
+// others names the classes that exist, of a driver or of any, and says what to do.
+func (c Classes) others(d driver) string {
+	var names []string
+	for _, o := range c.All {
+		if class := classOf(o); class != nil && (d == "" || driver(class.Driver) == d) {
+			names = append(names, class.Name)
+		}
+	}
+	if slices.Sort(names); len(names) == 0 {
+		return "; there is none in this cluster: create one, or leave the PVC out"
+	}
+	return "; in the schedule, name one that exists: " + report.List(names, maxNames)
 }
 
 // maxNames is how many bytes of names a message lists.
@@ -93,7 +107,7 @@ func (c Classes) named(name string, d driver) Problem {
 		return Problem{}
 	}
 	return Problem{Reason: v1alpha1.ReasonWrongSnapshotClass, Message: fmt.Sprintf(
-		"VolumeSnapshotClass %s belongs to driver %s, and the PVC to driver %s", name, found.Driver, d)}
+		"VolumeSnapshotClass %s belongs to driver %s, and the PVC to driver %s%s", name, found.Driver, d, c.others(d))}
 }
 
 func (c Classes) unknownDriver() string {
@@ -140,15 +154,15 @@ func (c Classes) defaulted(d driver) Problem {
 func notOneDefault(d driver, resource, annotation string, all, defaults []string) string {
 	slices.Sort(all)
 	slices.Sort(defaults)
-	annotate := "kubectl annotate " + resource + " "
+	annotate := "kubectl annotate " + resource
 	switch {
 	case len(all) == 1:
-		return fmt.Sprintf("the only class of %s, %s, is not its default: %s%s %s=true", d, all[0], annotate, all[0], annotation)
+		return fmt.Sprintf("the only class of %s, %s, is not its default: %s '%s' %s=true", d, all[0], annotate, all[0], annotation)
 	case len(defaults) > 1:
-		return fmt.Sprintf("%d classes of %s are its default: %s; name one in the schedule, or leave one the default: %s%s %s-",
+		return fmt.Sprintf("%d classes of %s are its default: %s; name one in the schedule, or leave one the default: %s '%s' %s-",
 			len(defaults), d, report.List(defaults, maxNames), annotate, defaults[1], annotation)
 	}
-	return fmt.Sprintf("none of the %d classes of %s is its default: %s; name one in the schedule, or make one the default: %s%s %s=true",
+	return fmt.Sprintf("none of the %d classes of %s is its default: %s; name one in the schedule, or make one the default: %s '%s' %s=true",
 		len(all), d, report.List(all, maxNames), annotate, all[0], annotation)
 }
 

@@ -42,7 +42,8 @@ func (c Classes) forGroup(of *subject, named *string) (class *string, limit driv
 	found := c.groupClasses(func(class *groupv1.VolumeGroupSnapshotClass) bool { return class.Name == *named })
 	switch {
 	case len(found) == 0 && d != "":
-		refused = Problem{Reason: v1alpha1.ReasonNoGroupSnapshotClass, Message: fmt.Sprintf("VolumeGroupSnapshotClass %s does not exist", *named)}
+		refused = Problem{Reason: v1alpha1.ReasonNoGroupSnapshotClass, Message: fmt.Sprintf(
+			"VolumeGroupSnapshotClass %s does not exist: create it, or name another one in spec.group", *named)}
 	case len(found) > 0 && d != "" && driver(found[0].Driver) != d:
 		refused = Problem{Reason: v1alpha1.ReasonNoGroupSnapshotClass, Message: fmt.Sprintf(
 			"VolumeGroupSnapshotClass %s belongs to driver %s, and the group to driver %s", *named, found[0].Driver, d)}
@@ -86,7 +87,8 @@ func driverOfGroup(of *subject) (d driver, refused Problem) {
 			d = other
 		default:
 			return "", Problem{Reason: v1alpha1.ReasonMixedDrivers,
-				Message: fmt.Sprintf("the PVCs of the group belong to several drivers, such as %s and %s", d, other)}
+				Message: fmt.Sprintf(
+					"the PVCs of the group belong to several drivers, such as %s and %s: divide them by a label, with spec.group.byLabel", d, other)}
 		}
 	}
 	return d, Problem{}
@@ -105,7 +107,8 @@ func defaultOf(d driver, ofDriver []*groupv1.VolumeGroupSnapshotClass) Problem {
 	case d == "" || len(defaults) == 1:
 		return Problem{}
 	case len(ofDriver) == 0:
-		return Problem{Reason: v1alpha1.ReasonNoGroupSnapshotClass, Message: fmt.Sprintf("no VolumeGroupSnapshotClass belongs to driver %s", d)}
+		return Problem{Reason: v1alpha1.ReasonNoGroupSnapshotClass, Message: fmt.Sprintf(
+			"no VolumeGroupSnapshotClass belongs to driver %s: create one, or remove spec.group", d)}
 	}
 	return Problem{Reason: v1alpha1.ReasonNoDefaultGroupSnapshotClass,
 		Message: notOneDefault(d, "volumegroupsnapshotclass", annotationDefaultGroupClass, all, defaults)}

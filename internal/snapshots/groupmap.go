@@ -174,7 +174,8 @@ func (p *program) mismatch(of *subject, seen mapcontroller.Observation) Problem 
 			"or the operator may not list them; they need the CRDs of group " + groupv1.GroupName + ", version v1"}
 	}
 	if n := len(of.claims); n > backup.MaxGroup {
-		return Problem{Reason: v1alpha1.ReasonGroupTooLarge, Message: fmt.Sprintf("the group has %d PVCs, and may have %d", n, backup.MaxGroup)}
+		return Problem{Reason: v1alpha1.ReasonGroupTooLarge, Message: fmt.Sprintf(
+			"the group has %d PVCs, and may have %d: divide it by a label, with spec.group.byLabel", n, backup.MaxGroup)}
 	}
 	var others []string
 	for _, o := range seen.Unselected {

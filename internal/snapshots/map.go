@@ -206,6 +206,7 @@ func (p *program) classFor(
 		return nil, Problem{}, refused.String()
 	default: // it could be snapshotted, so the class was lost
 		refused.Reason = v1alpha1.ReasonNoSnapshotClass
+		refused.Message += "; the PVC has snapshots, so it had one: create it again"
 	}
 	return class, refused, ""
 }
@@ -365,7 +366,7 @@ func (k *keyStatus) addLost(claim *corev1.PersistentVolumeClaim) {
 		return
 	}
 	k.add(Problem{Claim: claim.Name, Reason: v1alpha1.ReasonClaimLost, Message: fmt.Sprintf(
-		"its PersistentVolume is gone, and its data with it: kubectl snapsched restore --namespace %s --pvc %s", claim.Namespace, claim.Name)})
+		"its PersistentVolume is gone, and its data with it: kubectl snapsched restore -n '%s' --pvc='%s'", claim.Namespace, claim.Name)})
 }
 
 // recoveryPoint returns the time to which a PVC can be restored; without a ready
