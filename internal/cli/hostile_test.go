@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -34,7 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/cli/migrate"
+	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/report/reporttest"
 )
@@ -51,10 +52,10 @@ func hostileObjects(now time.Time) []client.Object {
 			"volume.kubernetes.io/storage-provisioner": nasty,
 		})
 	}
-	tiers := testSchedule("tiers", v1alpha1.SnapshotScheduleSpec{
+	tiers := clitest.Schedule("tiers", v1alpha1.SnapshotScheduleSpec{
 		SnapshotInterval: "6h", SnapshotTTL: "5d", Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}},
 	})
-	invalid := testSchedule("invalid", v1alpha1.SnapshotScheduleSpec{Schedule: nasty, TimeZone: nasty})
+	invalid := clitest.Schedule("invalid", v1alpha1.SnapshotScheduleSpec{Schedule: nasty, TimeZone: nasty})
 	for _, s := range []*v1alpha1.SnapshotSchedule{tiers, invalid} {
 		hostileMeta(s)
 		s.Spec.SnapshotTemplate.Metadata.Annotations = map[string]string{"note": nasty}
@@ -71,7 +72,7 @@ func hostileObjects(now time.Time) []client.Object {
 	}
 	all := []client.Object{tiers, invalid}
 	for i, name := range []string{"db-0", "db-1", "db-2"} {
-		c := testClaim(name, app)
+		c := clitest.Claim(name, app)
 		hostileMeta(c)
 		c.Spec.StorageClassName = ptr.To(nasty)
 		if i == 2 {
@@ -82,7 +83,7 @@ func hostileObjects(now time.Time) []client.Object {
 			1: {Error: &snapshotv1.VolumeSnapshotError{Message: ptr.To(nasty)}},
 			2: {ReadyToUse: ptr.To(true), CreationTime: ptr.To(metav1.NewTime(now.AddDate(0, 0, -2))), BoundVolumeSnapshotContentName: ptr.To(nasty)},
 		} {
-			v := testSnapshot(tiers, c, now.AddDate(0, 0, -age).Truncate(time.Second))
+			v := clitest.Snapshot(tiers, c, now.AddDate(0, 0, -age).Truncate(time.Second))
 			v.Annotations[v1alpha1.AnnotationHold] = nasty
 			v.Spec.VolumeSnapshotClassName = ptr.To(nasty)
 			v.Status = status
@@ -90,13 +91,13 @@ func hostileObjects(now time.Time) []client.Object {
 		}
 	}
 	// A series of a PVC whose name nothing checks, and snapshots of snapscheduler.
-	gone := testSnapshot(tiers, testClaim("gone", nil), now.AddDate(0, 0, -1).Truncate(time.Second))
+	gone := clitest.Snapshot(tiers, clitest.Claim("gone", nil), now.AddDate(0, 0, -1).Truncate(time.Second))
 	gone.Spec.Source.PersistentVolumeClaimName = ptr.To(nasty)
 	peers := gone.DeepCopy()
 	peers.Name, peers.UID, peers.OwnerReferences = "of-peer", "of-peer", []metav1.OwnerReference{{APIVersion: "v1", Kind: nasty, Name: nasty, UID: "x", Controller: ptr.To(true)}}
-	peers.Labels = map[string]string{migrate.LabelPeerSchedule: "peer", "snapscheduler.backube/when": nasty}
+	peers.Labels = map[string]string{"snapscheduler.backube/schedule": "peer", "snapscheduler.backube/when": nasty}
 	stray := gone.DeepCopy()
-	stray.Name, stray.UID, stray.Labels = "stray", "stray", map[string]string{migrate.LabelPeerSchedule: nasty}
+	stray.Name, stray.UID, stray.Labels = "stray", "stray", map[string]string{"snapscheduler.backube/schedule": nasty}
 	leftover := gone.DeepCopy()
 	leftover.Name, leftover.UID = "leftover", "leftover"
 	leftover.Labels = map[string]string{v1alpha1.LabelSchedule: nasty, v1alpha1.LabelMapKey: nasty}
@@ -108,7 +109,7 @@ func hostileObjects(now time.Time) []client.Object {
 		if name == "broken" {
 			peer.Object["spec"] = map[string]any{"schedule": nasty, "retention": map[string]any{"expires": nasty}}
 		}
-		peer.SetGroupVersionKind(migrate.PeerKind)
+		peer.SetGroupVersionKind(schema.GroupVersionKind{Group: "snapscheduler.backube", Version: "v1", Kind: "SnapshotSchedule"})
 		peer.SetNamespace("shop")
 		peer.SetName(name)
 		hostileMeta(peer)
@@ -137,7 +138,7 @@ type hostileCluster struct {
 func newHostileCluster(t *testing.T, refuses bool) *hostileCluster {
 	t.Helper()
 	log.SetLogger(logr.Discard())
-	now := start.AddDate(0, 0, 30)
+	now := clitest.Start.AddDate(0, 0, 30)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Date", now.Format(http.TimeFormat))
 	}))
@@ -210,9 +211,9 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 		return path
 	}
 	const header = "apiVersion: snapshots.mapcontroller.dev/v1alpha1\nkind: SnapshotSchedule\nmetadata: {name: tiers, annotations: {a: \"\\e[31m\"}}\nspec: "
-	ofDB0 := "db-0-" + start.AddDate(0, 0, 28).Format("20060102150405")
-	failed := "db-0-" + start.AddDate(0, 0, 29).Format("20060102150405")
-	ofGone := "gone-" + start.AddDate(0, 0, 29).Format("20060102150405")
+	ofDB0 := "db-0-" + clitest.Start.AddDate(0, 0, 28).Format("20060102150405")
+	failed := "db-0-" + clitest.Start.AddDate(0, 0, 29).Format("20060102150405")
+	ofGone := "gone-" + clitest.Start.AddDate(0, 0, 29).Format("20060102150405")
 	// Commands whose shown is set must show nasty text in at least one of their runs, or
 	// the objects are not hostile to them.
 	commands := map[string]struct {
@@ -243,7 +244,7 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 		}},
 		"read-data": {false, [][]string{{nasty}, {dir}}},
 		"rollback": {false, [][]string{
-			{"--pvc", "db-0", "--as-of", start.AddDate(0, 0, 29).Format(time.RFC3339), "--yes"}, {"--pvc", "db-0", "--snapshot", ofDB0, "--yes"},
+			{"--pvc", "db-0", "--as-of", clitest.Start.AddDate(0, 0, 29).Format(time.RFC3339), "--yes"}, {"--pvc", "db-0", "--snapshot", ofDB0, "--yes"},
 			{nasty, "--undo"}, {"--pvc", nasty, "--as-of", nasty}, {"--pvc", nasty, "--undo", "--dry-run"},
 		}},
 		"hold":    {false, [][]string{{ofDB0, "--reason", nasty}, {ofDB0, "--until", nasty}, {nasty}}},

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
@@ -67,16 +68,16 @@ func TestChildrenAreJudgedByTheTemplate(t *testing.T) {
 			fleet.Spec.Template.Spec.SnapshotInterval = "6h"
 			var objects []client.Object
 			for _, namespace := range []string{"shop", "bank"} {
-				child := testSchedule("gold", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "50y", Suspend: namespace == "bank"})
+				child := clitest.Schedule("gold", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "50y", Suspend: namespace == "bank"})
 				child.Namespace = namespace
 				child.Labels = map[string]string{v1alpha1.LabelClusterSchedule: "gold", v1alpha1.LabelMapKey: namespace}
 				child.OwnerReferences = []metav1.OwnerReference{
 					*metav1.NewControllerRef(fleet, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule")),
 				}
-				child.Status.Retention = &v1alpha1.RetentionRecord{Generation: 1, ClusterSchedule: "fleet-uid", SinceTime: metav1.NewTime(start)}
-				claim := testClaim("db-0", nil)
+				child.Status.Retention = &v1alpha1.RetentionRecord{Generation: 1, ClusterSchedule: "fleet-uid", SinceTime: metav1.NewTime(clitest.Start)}
+				claim := clitest.Claim("db-0", nil)
 				claim.Namespace = namespace
-				objects = append(objects, child, claim, testSnapshot(child, claim, start.AddDate(0, 0, 20)),
+				objects = append(objects, child, claim, clitest.Snapshot(child, claim, clitest.Start.AddDate(0, 0, 20)),
 					&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 			}
 			b := fake.NewClientBuilder().WithScheme(term.NewScheme()).WithObjects(append(objects, fleet)...)

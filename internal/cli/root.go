@@ -12,33 +12,44 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"mapcontroller.dev/snapshotschedule/internal/cli/confirm"
+	"mapcontroller.dev/snapshotschedule/internal/cli/coverage"
+	"mapcontroller.dev/snapshotschedule/internal/cli/hold"
+	"mapcontroller.dev/snapshotschedule/internal/cli/migrate"
+	"mapcontroller.dev/snapshotschedule/internal/cli/preview"
+	"mapcontroller.dev/snapshotschedule/internal/cli/report"
+	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
+	"mapcontroller.dev/snapshotschedule/internal/cli/rollback"
+	"mapcontroller.dev/snapshotschedule/internal/cli/snapshot"
+	"mapcontroller.dev/snapshotschedule/internal/cli/status"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/verify"
 	"mapcontroller.dev/snapshotschedule/internal/version"
 )
 
 // commands are the constructors of all commands, one a file.
 var commands = []func(*term.Factory) *cobra.Command{
 	// GroupShow
-	newStatusCommand,
-	newCoverageCommand,
-	newTimelineCommand,
-	newWhyCommand,
-	newPreviewCommand,
-	newReportCommand,
+	status.New,
+	coverage.New,
+	status.NewTimeline,
+	status.NewWhy,
+	preview.New,
+	report.New,
 
 	// GroupAct
-	newSnapshotCommand,
-	newRestoreCommand,
-	newVerifyCommand,
-	newRollbackCommand,
-	newHoldCommand,
-	newUnholdCommand,
-	newReleaseCommand,
-	newConfirmCommand,
-	newMigrateCommand,
+	snapshot.New,
+	restore.New,
+	verify.New,
+	rollback.New,
+	hold.New,
+	hold.NewUnhold,
+	hold.NewRelease,
+	confirm.New,
+	migrate.New,
 
 	// Hidden
-	newReadDataCommand,
+	verify.NewReadData,
 }
 
 // NewCommand returns the root command.

@@ -26,12 +26,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
 // runOn runs the plugin in the namespace default of a cluster, a month after start, and returns its exit code and what it printed.
 func runOn(t *testing.T, c client.WithWatch, args ...string) (code int, printed string) {
-	now := start.AddDate(0, 0, 30)
+	now := clitest.Start.AddDate(0, 0, 30)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Date", now.Format(http.TimeFormat))
 	}))
@@ -53,13 +54,6 @@ func requestOf(t *testing.T, c client.Client, o client.Object, namespace, name s
 		t.Fatal(err)
 	}
 	return o.GetAnnotations()[v1alpha1.AnnotationRequestedAt]
-}
-
-// goldIn is a schedule gold with the label backup=gold in a namespace, and a PVC that it selects.
-func goldIn(namespace string) (*v1alpha1.SnapshotSchedule, client.Object) {
-	s, claim := testSchedule("gold", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}), testClaim("db-0", nil)
-	s.Namespace, claim.Namespace, s.Labels = namespace, namespace, map[string]string{"backup": "gold"}
-	return s, claim
 }
 
 // Contract: CLI-9.
@@ -86,11 +80,11 @@ func TestOneScheduleKeepsNoOtherNamespaceFromItsSnapshot(t *testing.T) {
 		"a write that is refused": {denied: denied, warns: "SnapshotSchedule evil/gold: snapshotschedules \"gold\" is forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bad, claim := goldIn("evil")
+			bad, claim := clitest.GoldIn("evil")
 			if test.change != nil {
 				test.change(bad)
 			}
-			good, of := goldIn("shop")
+			good, of := clitest.GoldIn("shop")
 			c := fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(bad, claim, good, of).WithInterceptorFuncs(interceptor.Funcs{
 				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 					if test.denied != nil && o.GetNamespace() == "evil" {
@@ -110,29 +104,10 @@ func TestOneScheduleKeepsNoOtherNamespaceFromItsSnapshot(t *testing.T) {
 	}
 }
 
-func TestAScheduleThatIsGoneEndsNoWaitForOthers(t *testing.T) {
-	gone, _ := goldIn("evil")
-	s, claim := goldIn("shop")
-	c := fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(s).Build()
-	var out bytes.Buffer
-	r := &request{Factory: &term.Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &out}, Client: c}, told: told{}}
-	for _, of := range []*v1alpha1.SnapshotSchedule{gone, s} {
-		r.targets = append(r.targets, &target{schedule: of, claim: claim.(*corev1.PersistentVolumeClaim)})
-	}
-	if err := r.explain(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"SnapshotSchedule evil/gold is gone", "SnapshotSchedule shop/gold has no status"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in %q", want, out.String())
-		}
-	}
-}
-
 func TestAnEditOfATenantStopsNoConfirmationOfAFleet(t *testing.T) {
 	fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: "gold", UID: "fleet-uid", Generation: 2}}
 	fleet.Spec.Template.Spec.SnapshotInterval = "6h"
-	child, _ := goldIn("evil")
+	child, _ := clitest.GoldIn("evil")
 	child.Labels = map[string]string{v1alpha1.LabelClusterSchedule: "gold", v1alpha1.LabelMapKey: "evil"}
 	child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(fleet, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
 	child.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: "fleet-uid"}
@@ -163,7 +138,7 @@ func TestAnEditOfATenantStopsNoRequestOfAFleet(t *testing.T) {
 			fleet.Spec.Template.Spec.SnapshotInterval = "6h"
 			objects := []client.Object{fleet}
 			for _, namespace := range []string{"shop", "evil"} {
-				child, claim := goldIn(namespace)
+				child, claim := clitest.GoldIn(namespace)
 				child.Labels = map[string]string{v1alpha1.LabelClusterSchedule: "gold", v1alpha1.LabelMapKey: namespace}
 				child.OwnerReferences = []metav1.OwnerReference{
 					*metav1.NewControllerRef(fleet, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}

@@ -19,7 +19,7 @@ var (
 	roomRow    = regexp.MustCompile("(?m)^\\| (`.*`) \\| .* \\| [\\d,]+ \\| ([\\d,]+) \\|$")
 	inQuotes   = regexp.MustCompile("`([^`]+)`")
 	generated  = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
-	helpsTests = regexp.MustCompile(`/(enginetest|fixture|reporttest)/`)
+	helpsTests = regexp.MustCompile(`/(clitest|enginetest|fixture|reporttest)/`)
 )
 
 // A room grows by a commit that raises its limit, and says what the lines buy. One that shrinks has its limit lowered, so that what was

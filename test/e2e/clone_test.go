@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
+	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 	"mapcontroller.dev/snapshotschedule/test/internal/process"
 	"mapcontroller.dev/snapshotschedule/test/internal/recording"
@@ -46,7 +46,7 @@ func newOriginal(ctx context.Context, plugin string) *original {
 }
 
 // name is that of the VolumeSnapshotContent and the VolumeSnapshot of the copy.
-func (o *original) name() string { return restore.CloneName(o.snapshot.UID, o.target, "copied") }
+func (o *original) name() string { return recovery.CloneName(o.snapshot.UID, o.target, "copied") }
 
 func (o *original) content() *snapshotv1.VolumeSnapshotContent {
 	return &snapshotv1.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: o.name()}}

@@ -4,7 +4,7 @@
 package restore
 
 import (
-	"crypto/sha256"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,332 +12,287 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
+	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
+	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 )
 
-// Clone is the restore of a snapshot to another namespace, with what the cluster holds of it. A VolumeSnapshotContent with the
-// same handle and a VolumeSnapshot lend the data to that namespace until the new PVC is bound. Nothing that an interrupted one
-// leaves can delete the original's data: the content has the policy Retain from its creation.
-type Clone struct {
-	// Of is the original, as namespace/name. Original.Snapshot is nil if it is gone.
-	Of       types.NamespacedName
-	Original Source
-	// Namespace is the other one, and NamespaceErr why nothing can be created in it.
-	Namespace    string
-	NamespaceErr error
-	// Name is that of the VolumeSnapshotContent and of the VolumeSnapshot: see CloneName.
-	Name string
-	// Manifest is the PVC to create, or Unrestorable is why there is none.
-	Manifest     *corev1.PersistentVolumeClaim
-	Unrestorable error
-	// WaitsForConsumer is true if its storage class binds a PVC when a pod uses it.
-	WaitsForConsumer bool
-	// SharedHandle allows a driver with which this was never tried.
-	SharedHandle bool
-
-	// What there is now. A content that is bound is read before the snapshot that it is bound to.
-	Content  *snapshotv1.VolumeSnapshotContent
-	Snapshot *snapshotv1.VolumeSnapshot
-	Claim    *corev1.PersistentVolumeClaim
-	// ClaimDeleted is true if the PVC existed when it was read before.
-	ClaimDeleted bool
-}
-
-// triedDrivers are those with which two contents of one handle were tried: docs/drivers.md says how.
-var triedDrivers = []string{"mock.csi.k8s.io"}
-
-// secretAnnotations are what the driver needs for a content, besides its class.
-var secretAnnotations = []string{
-	"snapshot.storage.kubernetes.io/deletion-secret-name", "snapshot.storage.kubernetes.io/deletion-secret-namespace",
-}
-
-// CloneName returns the name of what lends a snapshot to a PVC of another namespace. A second run finds it by that.
-func CloneName(snapshot types.UID, namespace, claim string) string {
-	sum := sha256.Sum256([]byte(string(snapshot) + "/" + namespace + "/" + claim))
-	return fmt.Sprintf("%s%x", holders.CopyPrefix, sum[:16])
-}
-
-// NewClone returns the restore of a snapshot to another namespace, from the plan for its own.
-func NewClone(original Source, plan Plan, namespace string) *Clone {
-	v := original.Snapshot
-	c := &Clone{
-		Of: client.ObjectKeyFromObject(v), Original: original, Namespace: namespace, WaitsForConsumer: plan.WaitsForConsumer,
-		Name: CloneName(v.UID, namespace, plan.Claim.Name), Manifest: plan.Claim.DeepCopy(),
-	}
-	c.Manifest.Namespace, c.Manifest.Spec.DataSource.Name = namespace, c.Name
-	return c
-}
-
-// SetClaim finds the PVC of the copy among those of its namespace.
-func (c *Clone) SetClaim(claims []corev1.PersistentVolumeClaim) {
-	before := c.Claim
-	c.Claim = nil
-	for i := range claims {
-		if p := &claims[i]; IsClone(p, c.Name) || c.Manifest != nil && p.Name == c.Manifest.Name {
-			c.Claim = p
-		}
-	}
-	c.ClaimDeleted = c.ClaimDeleted || before != nil && (c.Claim == nil || c.Claim.UID != before.UID)
-}
-
-// IsClone returns whether a PVC is made from what CloneName names.
-func IsClone(p *corev1.PersistentVolumeClaim, name string) bool {
-	source := p.Spec.DataSource
-	return source != nil && ptr.Deref(source.APIGroup, "") == snapshotv1.GroupName && source.Kind == "VolumeSnapshot" && source.Name == name
-}
-
-// CloneStep is one write, or what is waited for.
-type CloneStep struct {
-	Text string
-	// Delete has UID and resourceVersion as preconditions, and Patch the resourceVersion.
-	Create, Delete, Object client.Object
-	Patch                  []byte
-	// For is what is waited for, whose events explain why; nil if something is written.
-	For client.Object
-	// ForConsumer is true if the PVC waits for its first pod.
-	ForConsumer, Done bool
-}
-
-// Next returns the next step, or why there is none. While the PVC may still read the data, what lends it stays.
-func (c *Clone) Next(now time.Time) (CloneStep, error) {
-	if err := c.foreign(); err != nil {
-		return CloneStep{}, err
-	}
-	bound := c.Claim != nil && c.Claim.Status.Phase == corev1.ClaimBound
-	stop := c.stop()
+// checkClone checks the flags of a restore to another namespace.
+func (r *restoration) checkClone() error {
 	switch {
-	case bound:
-		return c.cleanUp(), nil
-	case stop == nil:
-		return c.forward(now)
-	case c.Claim != nil && c.Claim.DeletionTimestamp == nil && c.NamespaceErr == nil:
-		return CloneStep{}, fmt.Errorf("%w\nPersistentVolumeClaim %s in namespace %s is made from it and not bound: "+
-			"delete that PVC, and run the command again to remove what was created for it", stop, c.Claim.Name, c.Namespace)
-	}
-	step := c.cleanUp()
-	if step.Done {
-		return step, stop
-	}
-	return step, nil
-}
-
-// foreign returns what does not look as this command makes it. It is neither used nor deleted.
-func (c *Clone) foreign() error {
-	what := func(kind string, o client.Object, why string) error {
-		return fmt.Errorf("%s %s was made or changed by something else: %s. Nothing was done with it", kind, o.GetName(), why)
-	}
-	if p := c.Claim; p != nil && !IsClone(p, c.Name) {
-		return what("PersistentVolumeClaim", p, "it is not made from VolumeSnapshot "+c.Name)
-	}
-	if v := c.Snapshot; v != nil {
-		_, scheduled := v.Labels[v1alpha1.LabelMapKey]
-		if scheduled || ptr.Deref(v.Spec.Source.VolumeSnapshotContentName, "") != c.Name {
-			return what("VolumeSnapshot", v, "it is not, or not only, a reference to the VolumeSnapshotContent of its name")
-		}
-	}
-	if c.Content == nil {
-		return nil
-	}
-	spec, ref := c.Content.Spec, c.Content.Spec.VolumeSnapshotRef
-	want := c.Original.Content
-	switch {
-	case spec.DeletionPolicy != snapshotv1.VolumeSnapshotContentRetain:
-		return what("VolumeSnapshotContent", c.Content, "its deletionPolicy is not Retain; set that before you delete it, "+
-			"or the data of the original is deleted")
-	case ref.Namespace != c.Namespace || ref.Name != c.Name:
-		return what("VolumeSnapshotContent", c.Content, fmt.Sprintf("it belongs to VolumeSnapshot %s/%s", ref.Namespace, ref.Name))
-	case want != nil && (spec.Driver != want.Spec.Driver || ptr.Deref(spec.Source.SnapshotHandle, "") != handle(want)):
-		return what("VolumeSnapshotContent", c.Content, "it is not of the original's data")
+	case r.toNamespace == "" && r.sharedHandle:
+		return errors.New("--shared-handle is for --to-namespace")
+	case r.toNamespace == r.Namespace:
+		return fmt.Errorf("the snapshots are in namespace %s already: leave out --to-namespace", r.Namespace)
 	}
 	return nil
 }
 
-// stop returns why no copy can be made, or none any more.
-func (c *Clone) stop() error {
-	switch {
-	case c.NamespaceErr != nil:
-		return c.NamespaceErr
-	case c.ClaimDeleted && c.Claim == nil || c.Claim != nil && c.Claim.DeletionTimestamp != nil:
-		return fmt.Errorf("the PersistentVolumeClaim in namespace %s was deleted", c.Namespace)
-	case c.Claim != nil && c.Claim.Status.Phase == corev1.ClaimLost:
-		return fmt.Errorf("PersistentVolumeClaim %s in namespace %s has lost its volume", c.Claim.Name, c.Namespace)
-	case c.Manifest == nil:
-		return c.Unrestorable
-	case c.Original.Snapshot == nil:
-		return fmt.Errorf("VolumeSnapshot %s does not exist any more", c.Of.Name)
+// checkCloneRights asks first: a copy that may not go on would leave what lends the data.
+func (r *restoration) checkCloneRights(ctx context.Context) error {
+	of := func(namespace, group, resource string, verbs ...string) (all []authorizationv1.ResourceAttributes) {
+		for _, verb := range verbs {
+			all = append(all, authorizationv1.ResourceAttributes{Namespace: namespace, Group: group, Resource: resource, Verb: verb})
+		}
+		return all
 	}
-	return c.unlendable()
+	rights := of("", snapshotv1.GroupName, "volumesnapshotcontents", "get", "list", "create", "delete", "patch")
+	rights = append(rights, of("", "", "namespaces", "get")...)
+	rights = append(rights, of(r.toNamespace, snapshotv1.GroupName, "volumesnapshots", "get", "create", "delete")...)
+	rights = append(rights, of(r.toNamespace, "", "persistentvolumeclaims", "list", "create")...)
+	rights = append(rights, of(r.Namespace, snapshotv1.GroupName, "volumesnapshots", "patch")...)
+	term.Say(r.ErrOut, "A copy in another namespace goes through a VolumeSnapshotContent, for which you need cluster-wide rights.")
+	missing, err := r.Lacking(ctx, rights)
+	if err == nil && missing != nil {
+		err = fmt.Errorf("this needs permissions that you do not have: %s", strings.Join(missing, ", "))
+	}
+	return err
 }
 
-// unlendable returns why the original's data can't be lent to another namespace, or nil.
-func (c *Clone) unlendable() error {
-	v, content := c.Original.Snapshot, c.Original.Content
-	if err := c.Original.usable(); err != nil {
-		return refusal(v, err)
+// clone restores snapshots to the other namespace.
+func (r *restoration) clone(ctx context.Context) error {
+	if err := r.checkCloneRights(ctx); err != nil {
+		return err
 	}
-	// Who may write VolumeSnapshots could have one name a content that is not its own.
-	ref := types.NamespacedName{}
-	if content != nil {
-		ref = types.NamespacedName{Namespace: content.Spec.VolumeSnapshotRef.Namespace, Name: content.Spec.VolumeSnapshotRef.Name}
+	clones, err := r.planClones(ctx)
+	if dead, deadErr := r.deadClones(ctx, clones); deadErr != nil {
+		return errors.Join(err, deadErr)
+	} else if r.DryRun == steps.DryRunNone {
+		for _, c := range dead {
+			if err := r.runClones(ctx, []*recovery.Clone{c}); err != nil {
+				r.Warn("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+			}
+		}
 	}
+	if err != nil {
+		return err
+	}
+	if r.DryRun != steps.DryRunNone {
+		return r.dryRunClones(ctx, clones)
+	}
+	if err := r.runClones(ctx, clones); err != nil {
+		return err
+	}
+	all := make([]client.Object, len(clones))
+	for i, c := range clones {
+		c.Claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+		all[i] = c.Claim
+	}
+	return r.print("is in namespace "+r.toNamespace, all...)
+}
+
+// planClones plans the copies of all snapshots before the first write.
+func (r *restoration) planClones(ctx context.Context) (clones []*recovery.Clone, err error) {
+	found, err := r.Choose(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.Plan(ctx, found, r.toNamespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		for _, note := range p.Notes {
+			r.Warn("%s", note)
+		}
+		c := recovery.NewClone(p.Source, p.Plan, r.toNamespace)
+		c.SharedHandle = r.sharedHandle
+		if err := r.observeClone(ctx, c); err != nil {
+			return nil, err
+		}
+		clones = append(clones, c)
+	}
+	return clones, nil
+}
+
+// deadClones returns what interrupted copies have left of which the original was deleted meanwhile, and mentions others.
+func (r *restoration) deadClones(ctx context.Context, planned []*recovery.Clone) (dead []*recovery.Clone, err error) {
+	left := &snapshotv1.VolumeSnapshotContentList{}
+	if err := r.List(ctx, left, client.MatchingLabels{v1alpha1.LabelCopyTo: r.toNamespace}); err != nil {
+		return nil, err
+	}
+	for i := range left.Items {
+		name := left.Items[i].Name
+		of, uid := recovery.CloneOf(&left.Items[i])
+		if of.Namespace != r.Namespace || slices.ContainsFunc(planned, func(c *recovery.Clone) bool { return c.Name == name }) {
+			continue
+		}
+		original, err := view.LookUp(ctx, r.Client, of, &snapshotv1.VolumeSnapshot{})
+		switch {
+		case err != nil:
+			return nil, err
+		case original != nil && original.UID == uid:
+			r.Warn("a copy of %s to namespace %s is unfinished: restore that snapshot to it again to finish the copy", of.Name, r.toNamespace)
+			continue
+		}
+		c := &recovery.Clone{Of: of, Namespace: r.toNamespace, Name: name, Unrestorable: fmt.Errorf("the VolumeSnapshot %s of an unfinished copy "+
+			"was deleted", of.Name)}
+		if err := r.observeClone(ctx, c); err != nil {
+			return nil, err
+		}
+		dead = append(dead, c)
+	}
+	return dead, nil
+}
+
+// observeClone reads what the next step depends on: the content before the snapshot that it is bound to.
+func (r *restoration) observeClone(ctx context.Context, c *recovery.Clone) (err error) {
+	namespace, err := view.LookUp(ctx, r.Client, client.ObjectKey{Name: r.toNamespace}, &corev1.Namespace{})
 	switch {
-	case content == nil || ref != c.Of || content.Spec.VolumeSnapshotRef.UID != v.UID:
-		return refusal(v, errors.New("its VolumeSnapshotContent can't be read, or is not bound to it"))
-	case handle(content) == "":
-		return refusal(v, errors.New("its VolumeSnapshotContent has no snapshotHandle"))
-	case c.Content == nil && !c.SharedHandle && !slices.Contains(triedDrivers, content.Spec.Driver):
-		return fmt.Errorf("with driver %s, a second VolumeSnapshotContent of the same data was never tried: try it with data that you can "+
-			"lose first, and then give --shared-handle", content.Spec.Driver)
+	case err != nil:
+		return err
+	case namespace == nil:
+		c.NamespaceErr = fmt.Errorf("namespace %s does not exist", r.toNamespace)
+	case namespace.DeletionTimestamp != nil:
+		c.NamespaceErr = fmt.Errorf("namespace %s is being deleted", r.toNamespace)
 	}
+	if c.Original, err = r.original(ctx, c); err != nil {
+		return err
+	}
+	name := client.ObjectKey{Name: c.Name}
+	if c.Content, err = view.LookUp(ctx, r.Client, name, &snapshotv1.VolumeSnapshotContent{}); err != nil {
+		return err
+	}
+	name.Namespace = r.toNamespace
+	if c.Snapshot, err = view.LookUp(ctx, r.Client, name, &snapshotv1.VolumeSnapshot{}); err != nil {
+		return err
+	}
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := r.List(ctx, claims, client.InNamespace(r.toNamespace)); err != nil {
+		return err
+	}
+	c.SetClaim(claims.Items)
 	return nil
 }
 
-func (c *Clone) forward(now time.Time) (CloneStep, error) {
-	patch, err := c.hold(now)
-	if err != nil || patch == nil {
-		return c.lend(), err
+// original reads the original of a copy. Another snapshot of its name is none, but a dead copy may have held it.
+func (r *restoration) original(ctx context.Context, c *recovery.Clone) (recovery.Source, error) {
+	v, err := view.LookUp(ctx, r.Client, c.Of, &snapshotv1.VolumeSnapshot{})
+	switch {
+	case err != nil || v == nil || c.Manifest == nil:
+		return recovery.Source{Snapshot: v}, err
+	case recovery.CloneName(v.UID, r.toNamespace, c.Manifest.Name) != c.Name:
+		return recovery.Source{}, nil
 	}
-	return CloneStep{
-		Text: fmt.Sprintf("Hold VolumeSnapshot %s for %.0f h", c.Of.Name, HoldFor.Hours()), Object: c.Original.Snapshot, Patch: patch,
-	}, nil
+	return steps.SourceOf(ctx, r.Client, v, nil)
 }
 
-// lend is the next step once the original is held.
-func (c *Clone) lend() CloneStep {
-	where := " in namespace " + c.Namespace
-	switch content, v := c.Content, c.Snapshot; {
-	case content == nil:
-		return CloneStep{Text: "Create VolumeSnapshotContent " + c.Name + ", of the same data", Create: c.newContent()}
-	case content.DeletionTimestamp != nil, content.Spec.VolumeSnapshotRef.UID != "" && content.Spec.VolumeSnapshotRef.UID != uidOf(v):
-		return c.dropContent() // another snapshot can't be bound to it
-	case v == nil:
-		return CloneStep{Text: "Create VolumeSnapshot " + c.Name + where, Create: c.newSnapshot()}
-	case v.DeletionTimestamp != nil:
-		return CloneStep{Text: "Wait until VolumeSnapshot " + c.Name + where + " is deleted", For: v}
-	case c.Claim != nil:
-		return CloneStep{
-			Text: "Wait until PersistentVolumeClaim " + c.Claim.Name + where + " is bound", For: c.Claim,
-			ForConsumer: c.WaitsForConsumer && c.Claim.Annotations["volume.kubernetes.io/selected-node"] == "",
+// dryRunClones prints what would be created.
+func (r *restoration) dryRunClones(ctx context.Context, clones []*recovery.Clone) error {
+	var all []client.Object
+	for _, c := range clones {
+		if err := c.Refused(); err != nil {
+			return err
 		}
-	case !ready(v):
-		return CloneStep{Text: "Wait until VolumeSnapshot " + c.Name + where + " is ready", For: v}
+		all = append(all, c.Missing()...)
 	}
-	return CloneStep{Text: "Create PersistentVolumeClaim " + c.Manifest.Name + where, Create: c.Manifest.DeepCopy()}
-}
-
-func uidOf(v *snapshotv1.VolumeSnapshot) types.UID {
-	if v == nil {
-		return ""
-	}
-	return v.UID
-}
-
-// cleanUp removes what lends the data, the snapshot first, and takes off the hold.
-func (c *Clone) cleanUp() CloneStep {
-	switch v := c.Snapshot; {
-	case v != nil && v.DeletionTimestamp == nil:
-		return CloneStep{Text: fmt.Sprintf("Delete VolumeSnapshot %s in namespace %s", c.Name, c.Namespace), Delete: v}
-	case v != nil:
-		return CloneStep{For: v, Text: fmt.Sprintf("Wait until VolumeSnapshot %s in namespace %s is deleted; it has finalizers: %s",
-			c.Name, c.Namespace, strings.Join(v.Finalizers, ", "))}
-	case c.Content != nil:
-		return c.dropContent()
-	}
-	if patch := c.unhold(); patch != nil {
-		return CloneStep{Text: "End the hold of VolumeSnapshot " + c.Of.Name, Object: c.Original.Snapshot, Patch: patch}
-	}
-	return CloneStep{Done: true}
-}
-
-// dropContent deletes the content. Its data stays, as its policy is Retain.
-func (c *Clone) dropContent() CloneStep {
-	switch _, told := c.Content.Annotations[beingDeleted]; {
-	case c.Content.DeletionTimestamp == nil:
-		return CloneStep{Text: "Delete VolumeSnapshotContent " + c.Name + "; its data stays", Delete: c.Content}
-	case !told && c.Snapshot == nil:
-		// The snapshot was deleted before it was bound, so the snapshot controller does not do this.
-		return CloneStep{
-			Text: "Release VolumeSnapshotContent " + c.Name, Object: c.Content, Patch: annotations(c.Content, map[string]any{beingDeleted: "yes"}),
+	for _, o := range all {
+		kind := o.GetObjectKind().GroupVersionKind() // which clients remove from answers
+		if r.DryRun == steps.DryRunServer {
+			if err := r.Client.Create(ctx, o, term.FieldOwner, client.DryRunAll); err != nil {
+				return err
+			}
 		}
+		o.GetObjectKind().SetGroupVersionKind(kind)
 	}
-	return CloneStep{Text: "Wait until VolumeSnapshotContent " + c.Name + " is deleted", For: c.Content}
+	return r.print(steps.DryRuns[r.DryRun], all...)
 }
 
-// Missing are the objects that would be created.
-func (c *Clone) Missing() (all []client.Object) {
-	if c.Content == nil {
-		all = append(all, c.newContent())
+// runClones takes one step of each copy after another, until the PVCs are bound and nothing else is left.
+func (r *restoration) runClones(ctx context.Context, clones []*recovery.Clone) error {
+	began, err := r.ServerTime(ctx)
+	if err != nil {
+		return fmt.Errorf("read the API server's clock: %w", err)
 	}
-	if c.Snapshot == nil {
-		all = append(all, c.newSnapshot())
-	}
-	if c.Claim == nil {
-		all = append(all, c.Manifest.DeepCopy())
-	}
-	return all
-}
-
-// Refused returns why a copy would be refused.
-func (c *Clone) Refused() error { return errors.Join(c.foreign(), c.stop()) }
-
-func handle(content *snapshotv1.VolumeSnapshotContent) string {
-	if h := content.Spec.Source.SnapshotHandle; h != nil {
-		return *h
-	}
-	if content.Status == nil {
-		return ""
-	}
-	return ptr.Deref(content.Status.SnapshotHandle, "")
-}
-
-func (c *Clone) newContent() *snapshotv1.VolumeSnapshotContent {
-	of := c.Original.Content
-	content := &snapshotv1.VolumeSnapshotContent{
-		TypeMeta: metav1.TypeMeta{APIVersion: snapshotv1.SchemeGroupVersion.String(), Kind: "VolumeSnapshotContent"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: c.Name, Labels: map[string]string{v1alpha1.LabelCopyTo: c.Namespace},
-			Annotations: map[string]string{v1alpha1.AnnotationCopyOf: c.Of.String() + "/" + string(c.Original.Snapshot.UID)},
-		},
-		Spec: snapshotv1.VolumeSnapshotContentSpec{
-			DeletionPolicy: snapshotv1.VolumeSnapshotContentRetain, Driver: of.Spec.Driver,
-			Source:                  snapshotv1.VolumeSnapshotContentSource{SnapshotHandle: ptr.To(handle(of))},
-			VolumeSnapshotClassName: of.Spec.VolumeSnapshotClassName, SourceVolumeMode: of.Spec.SourceVolumeMode,
-		},
-	}
-	content.Spec.VolumeSnapshotRef = corev1.ObjectReference{
-		APIVersion: snapshotv1.SchemeGroupVersion.String(), Kind: "VolumeSnapshot", Namespace: c.Namespace, Name: c.Name,
-	}
-	for _, key := range secretAnnotations {
-		if value, ok := of.Annotations[key]; ok {
-			content.Annotations[key] = value
+	for started, told := r.Clock.Now(), (steps.Told{}); ; {
+		var waits, consumers []string
+		acted := false
+		for _, c := range clones {
+			step, err := r.advanceClone(ctx, c, began.Add(r.Clock.Since(started)), told)
+			switch {
+			case err != nil:
+				return r.unfinishedClone(c, err)
+			case step.Done:
+			case step.ForConsumer:
+				consumers = append(consumers, c.Claim.Name)
+			case step.For != nil:
+				waits = append(waits, step.Text)
+			default:
+				acted = true
+			}
+		}
+		switch {
+		case len(waits) == 0 && !acted:
+			r.waitForConsumers(consumers)
+			return nil
+		case r.Waiting.Timeout > 0 && r.Clock.Since(started) > r.Waiting.Timeout:
+			return r.unfinishedClone(clones[0], fmt.Errorf("%w after %s: %s", term.ErrTimeout, r.Waiting.Timeout, strings.Join(waits, "; ")))
+		case acted:
+			continue
+		}
+		if err := steps.Pause(ctx); err != nil {
+			return r.unfinishedClone(clones[0], err)
 		}
 	}
-	return content
 }
 
-// newSnapshot has no label of this project: no schedule of its namespace must take it for its own.
-func (c *Clone) newSnapshot() *snapshotv1.VolumeSnapshot {
-	return &snapshotv1.VolumeSnapshot{
-		TypeMeta:   metav1.TypeMeta{APIVersion: snapshotv1.SchemeGroupVersion.String(), Kind: "VolumeSnapshot"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name},
-		Spec: snapshotv1.VolumeSnapshotSpec{
-			Source:                  snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: &c.Name},
-			VolumeSnapshotClassName: c.Original.Content.Spec.VolumeSnapshotClassName,
-		},
+// waitForConsumers says how copies are finished that wait for their first pods.
+func (r *restoration) waitForConsumers(claims []string) {
+	if len(claims) > 0 {
+		r.Warn("%s: bound with the first pod that uses it. Until then, the VolumeSnapshot and the VolumeSnapshotContent of the copy stay, "+
+			"and the hold. Run the command again once that pod is scheduled, within %.0f h, to remove them",
+			strings.Join(claims, ", "), recovery.HoldFor.Hours())
 	}
 }
 
-// CloneOf returns of which snapshot a content lends the data to another namespace; empty if it lends none.
-func CloneOf(content *snapshotv1.VolumeSnapshotContent) (of types.NamespacedName, uid types.UID) {
-	if parts := strings.Split(content.Annotations[v1alpha1.AnnotationCopyOf], "/"); len(parts) == 3 {
-		return types.NamespacedName{Namespace: parts[0], Name: parts[1]}, types.UID(parts[2])
+// advanceClone takes the next step of a copy, or says what it waits for, and reads again.
+func (r *restoration) advanceClone(ctx context.Context, c *recovery.Clone, now time.Time, told steps.Told) (recovery.CloneStep, error) {
+	step, err := c.Next(now)
+	if err != nil || step.Done {
+		return step, err
 	}
-	return of, uid
+	switch {
+	case step.For == nil:
+		term.Say(r.ErrOut, step.Text)
+		err = r.cloneStep(ctx, step)
+	case !step.ForConsumer:
+		told.Once(r.ErrOut, step.Text)
+		err = steps.ExplainWarnings(ctx, r.Factory, step.For, told)
+	}
+	if err == nil {
+		err = r.observeClone(ctx, c)
+	}
+	return step, err
+}
+
+// unfinishedClone says how to go on.
+func (r *restoration) unfinishedClone(c *recovery.Clone, err error) error {
+	if c.Manifest == nil || c.Content == nil && c.Snapshot == nil && c.Claim == nil {
+		return err
+	}
+	return fmt.Errorf("%w\nA copy is unfinished. Run the same command again to go on, with the name of VolumeSnapshot %s", err, c.Of.Name)
+}
+
+// cloneStep sends a write. What has changed since it was read is decided again.
+func (r *restoration) cloneStep(ctx context.Context, step recovery.CloneStep) (err error) {
+	switch {
+	case step.Create != nil:
+		err = r.Client.Create(ctx, step.Create, term.FieldOwner)
+	case step.Delete != nil:
+		uid, version := step.Delete.GetUID(), step.Delete.GetResourceVersion()
+		err = client.IgnoreNotFound(r.Client.Delete(ctx, step.Delete, client.Preconditions{UID: &uid, ResourceVersion: &version}))
+	default:
+		err = client.IgnoreNotFound(steps.SendPatch(ctx, r.Factory, step.Object.DeepCopyObject().(client.Object), step.Patch))
+	}
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%s: %w", step.Text, err)
+	}
+	return nil
 }

@@ -1,233 +1,396 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rollback decides how the data of an earlier snapshot comes under the
-// name of an existing PVC. It reads and writes nothing: Next returns the next
-// step from what the cluster holds, so that a rollback that was interrupted is
-// run again and finds its place.
+// Package rollback is the command rollback: it reads the cluster and takes the next step that internal/core names, until there is none.
 //
-//	rollback.go  what is observed, and Next
-//	lock.go      which rollback is unfinished, and its lock
-//	begin.go     who goes on with it, or begins one
-//	record.go    the record on the restored volume, and which rollback it belongs to
-//	refuse.go    what stops a rollback
-//	prepare.go   steps 1 to 5: nothing is taken away
-//	move.go      steps 6 to 10
-//	holds.go     whose backup a snapshot or a group snapshot is, and what a rollback holds
-//	build.go     the objects and patches of the steps
-//	workload.go  the PVCs and the replicas of a workload
-//	plan.go      the steps and the result in words
+//	rollback.go  the command, and its steps
+//	observe.go   what is read before each step
+//	goal.go      whether an unfinished rollback goes where this one would
+//	storage.go   how the storage takes a snapshot of the data that a rollback replaces
 package rollback
 
 import (
-	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
+	"mapcontroller.dev/snapshotschedule/internal/cli/rollback/internal/core"
+	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 )
 
-// State is what the cluster holds now, and what is asked for.
-type State struct {
-	Namespace string
-	Now       time.Time
-	// Began is when this run of the command began.
-	Began  time.Time
-	Claims []*Claim
-	// Workload is nil if nothing has to be scaled.
-	Workload *Workload
-	// Pods are all of the namespace that have one of the PVCs as a volume, restored ones included.
-	Pods []Pod
-	// PVCs are those of the namespace, and Volumes the PersistentVolumes that they have or once
-	// had, by name.
-	PVCs    map[string]*corev1.PersistentVolumeClaim
-	Volumes map[string]*corev1.PersistentVolume
+// New returns the command rollback.
+func New(f *term.Factory) *cobra.Command {
+	r := &rollbackRun{Factory: f, told: steps.Told{}, targets: map[string]*snapshotv1.VolumeSnapshot{}, seen: map[string]bool{}}
+	cmd := &cobra.Command{
+		Use:     "rollback ([WORKLOAD] [--pvc PVC]) (--as-of TIME | --snapshot SNAPSHOT | --undo[=ID])",
+		GroupID: term.GroupAct,
+		Short:   "Put the data of an earlier snapshot under a PVC's own name",
+		Long: `Put the data of an earlier snapshot under the PVC's own name: of all PVCs of a Deployment or StatefulSet, or of those
+that --pvc names. Their workload is scaled to 0 meanwhile.
 
-	// NewID is the ID of the rollback if this run begins one, and User who runs it.
-	NewID, User string
-	// Undo is set to undo a rollback: the latest, or that of UndoID.
-	Undo   bool
-	UndoID string
-	// TakeOver is set to go on with the rollback of another user.
-	TakeOver bool
-	// SkipSafety is set to take no snapshot of the present data.
-	SkipSafety bool
-	// Image is that of the pod for storage classes that wait for a consumer.
-	Image string
+Nothing is deleted that holds the only copy of anything. The present data is kept twice: in a snapshot that belongs to no
+schedule, and on the old PersistentVolume. The snapshots of the PVC stay with it. Whatever interrupts the command, run it
+again, and it goes on where it stopped. --undo goes back to the old PersistentVolume, whether the rollback was finished or not.
 
-	// Own is the lock that this run has, nil before it has one, and Released is set once it was taken off. Scaled is
-	// true once this run has scaled the workload to zero.
-	Own      *Lock
-	Released bool
-	Scaled   bool
+It needs permission to patch PersistentVolumes. The workload and the PVC must not be controlled by something else, such as an
+operator's own resource, and nothing else must use the PVC.`,
+		Example: `  # What would be done
+  kubectl snapsched rollback statefulset/db --as-of 2026-11-21T09:00:00Z --dry-run
 
-	// lock is the rollback that this run goes on with, or begins; nil if there is nothing to do.
-	lock *Lock
-	// records are those of the namespace, by PVC and by the ID of the rollback.
-	records map[string]map[string]*Record
-}
+  # All PVCs of a StatefulSet
+  kubectl snapsched rollback statefulset/db --as-of 2026-11-21T09:00:00Z
 
-// Lock returns the rollback that Next has gone on with, or begun; nil if there is nothing to do.
-func (s *State) Lock() *Lock { return s.lock }
+  # One PVC, to one snapshot
+  kubectl snapsched rollback --pvc pgdata --snapshot pgdata-20261121100928-46grgsginy
 
-// Claim is a PVC that is rolled back.
-type Claim struct {
-	Name string
-	// Target is the snapshot whose data it gets; nil to undo a rollback.
-	Target *snapshotv1.VolumeSnapshot
-	// Again is true if a PVC that was rolled back to the same snapshot is rolled back once more.
-	Again bool
-	// Manifest is the PVC that Target is restored to, or Unrestorable is why there is none.
-	Manifest     *corev1.PersistentVolumeClaim
-	Unrestorable error
-	// WaitsForConsumer is true if its storage class binds a PVC when a pod uses it.
-	WaitsForConsumer bool
-	// Class is the VolumeSnapshotClass of the safety snapshot; nil: the default one. Full says why its storage
-	// takes no further snapshot of the volume.
-	Class *string
-	Full  string
-
-	// Snapshots are those of the PVC, whatever schedule they belong to, and Target; Groups the group snapshots
-	// whose record names it. Safeties are the snapshots that rollbacks took of the data that they replaced.
-	Snapshots []*snapshotv1.VolumeSnapshot
-	Groups    []*groupv1.VolumeGroupSnapshot
-	Safeties  []*snapshotv1.VolumeSnapshot
-
-	found
-}
-
-// Pod is a pod that has one of the PVCs as a volume.
-type Pod struct {
-	*corev1.Pod
-	// Owner is what controls it, a Deployment instead of its ReplicaSet; nil if nothing does.
-	Owner *metav1.OwnerReference
-}
-
-// uses returns whether a pod has a PVC as a volume.
-func (p Pod) uses(claim string) bool {
-	for _, v := range p.Spec.Volumes {
-		if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim {
-			return true
-		}
+  # Back to the data from before the latest rollback
+  kubectl snapsched rollback statefulset/db --undo`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: f.Connected(func(ctx context.Context, args []string) error {
+			r.workloadName = strings.Join(args, "")
+			if err := r.checkFlags(ctx); err != nil {
+				return err
+			}
+			return r.run(ctx)
+		}),
 	}
-	return false
+	cmd.Flags().StringSliceVar(&r.claims, "pvc", nil, "PVCs to roll back. If omitted, all of the workload.")
+	cmd.Flags().StringVar(&r.time, "as-of", "", "Go back to the newest data of this time or earlier: "+term.AsOfForms+".")
+	cmd.Flags().StringVar(&r.snapshot, "snapshot", "", "Go back to this snapshot of the PVC.")
+	cmd.Flags().StringVar(&r.undo, "undo", "",
+		"Go back to the data from before the latest rollback, finished or not, or from before the one with this ID.")
+	cmd.Flags().Lookup("undo").NoOptDefVal = latestRollback
+	cmd.Flags().BoolVar(&r.again, "again", false, "Go back to the same snapshot once more.")
+	cmd.Flags().BoolVar(&r.skipSafety, "skip-safety-snapshot", false,
+		"Take no snapshot of the present data, of which the old PersistentVolume is then the only copy.")
+	cmd.Flags().BoolVar(&r.takeOver, "take-over", false,
+		"Go on with an unfinished rollback of another user, whose last step is older than an hour.")
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "Only print what would be done.")
+	cmd.Flags().BoolVarP(&r.yes, "yes", "y", false, "Do not ask.")
+	cmd.Flags().DurationVar(&r.timeout, "timeout", 30*time.Minute, "How long to wait for one step, such as 90s.")
+	cmd.Flags().StringVar(&r.image, "image", "registry.k8s.io/pause:3.10",
+		"Image of the pod for a storage class that waits for a consumer. It need not be able to run.")
+	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
+	_ = cmd.RegisterFlagCompletionFunc("snapshot", f.CompleteSnapshots())
+	return cmd
 }
 
-// Step is one of the ten steps, or a part of one.
-type Step struct {
-	// Number is that of the step, from 1; zero if the rollback is finished.
-	Number int
-	// Text says what is done, or what is waited for.
-	Text string
-	// Changes are independent of each other. Without any, the step is to wait.
-	Changes []Change
-	// For is what is waited for, whose events explain why; may be nil.
-	For client.Object
-	// Scales is true if the workload is scaled to zero, and Releases if the lock is taken off.
-	Scales, Releases bool
-	// Renewals go first. If one of them fails, nothing else is done.
-	Renewals []Change
-	// Ends is why the rollback cannot go on once the changes are done.
-	Ends error
+// latestRollback is the value of --undo without an ID.
+const latestRollback = "latest"
+
+// rollbackRun is one run of rollback.
+type rollbackRun struct {
+	*term.Factory
+	// The arguments, as they are written.
+	workloadName, time, snapshot, undo, image string
+	claims                                    []string
+	again, skipSafety, takeOver, dryRun, yes  bool
+	timeout                                   time.Duration
+
+	// began is the API server's time when the run began, started the local one.
+	began, started, asOf time.Time
+	told                 steps.Told
+	// newID is that of a rollback that begins, and user who runs it.
+	newID, user string
+	// What observations remember: the workload, the chosen snapshots by PVC, and the names of
+	// volumes that matter.
+	workload  *core.Workload
+	targets   map[string]*snapshotv1.VolumeSnapshot
+	seen      map[string]bool
+	schedules []*v1alpha1.SnapshotSchedule
+	origins   view.Origins
+	// own is the lock that this run has. It was taken off if released is set.
+	own              *core.Lock
+	released, scaled bool
+	last             int      // the number of the last step that was taken
+	said             string   // the last step that was printed
+	unlike           []string // the goals of an unfinished rollback that this run would not have chosen
+	goesOn           string   // the ID of the rollback that has begun; empty if none has
 }
 
-// Change is one request: a create, a delete with the object's UID and resourceVersion as preconditions,
-// or a merge patch with its resourceVersion.
-type Change struct {
-	Create, Delete, Object client.Object
-	Patch                  []byte
-}
-
-// Next returns the next step, or why the rollback stops. A step is done for all PVCs
-// before the next one begins, and nothing is waited for while there is something to do for
-// another PVC.
-func Next(s *State) (Step, error) {
-	if err := s.find(); err != nil || s.lock == nil || s.Released {
-		return Step{}, err
+func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
+	switch {
+	case r.workloadName == "" && len(r.claims) == 0:
+		return errors.New("name a workload, such as statefulset/db, or PVCs with --pvc")
+	case term.Given(r.time, r.snapshot, r.undo) != 1:
+		return errors.New("give exactly one of --as-of, --snapshot and --undo")
+	case r.snapshot != "" && len(r.claims) != 1:
+		return errors.New("--snapshot needs the one PVC that is rolled back: name it with --pvc")
 	}
-	if err := s.refuse(); err != nil {
-		return Step{}, err
+	if r.began, err = r.ServerTime(ctx); err != nil {
+		return fmt.Errorf("read the API server's clock: %w", err)
 	}
-	step, err := s.next()
-	if err != nil || step == nil {
-		return Step{}, err
-	}
-	step.Renewals = s.renewals(step)
-	return *step, nil
-}
-
-// Same returns whether another state is of the same rollback, to the same snapshots.
-func (s *State) Same(other *State) bool {
-	a, b := s.lock, other.lock
-	return a == b || a != nil && b != nil && a.ID == b.ID && a.Undo == b.Undo && slices.Equal(a.Claims, b.Claims)
-}
-
-// find finds which rollback it is, and how far it has come.
-func (s *State) find() error {
-	if err := s.ReadRecords(); err != nil {
-		return err
-	}
-	for _, c := range s.Claims {
-		if !validName(c.Name) {
-			return fmt.Errorf("%q is not a valid name of a PersistentVolumeClaim", c.Name)
-		}
-		c.found = found{pvc: s.PVCs[c.Name]}
-	}
-	if err := s.begin(); err != nil || s.lock == nil {
-		return err
-	}
-	for _, c := range s.Claims {
-		if c.done {
-			continue
-		}
-		if err := c.find(s); err != nil {
+	r.started = r.Clock.Now()
+	if r.time != "" {
+		if r.asOf, err = r.Factory.AsOf(r.time, r.began); err != nil {
 			return err
 		}
+	}
+	r.newID, r.user = newRollbackID(), r.WhoAmI(ctx)
+	return nil
+}
+
+func newRollbackID() string {
+	var id [4]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:])
+}
+
+// rollbackRights are what a rollback needs in any case.
+var rollbackRights = []authorizationv1.ResourceAttributes{
+	{Verb: "patch", Resource: "persistentvolumes"},
+	{Verb: "list", Resource: "persistentvolumes"},
+	{Verb: "create", Resource: "persistentvolumeclaims"},
+	{Verb: "delete", Resource: "persistentvolumeclaims"},
+	{Verb: "patch", Resource: "persistentvolumeclaims"},
+	{Verb: "create", Group: snapshotv1.GroupName, Resource: "volumesnapshots"},
+	{Verb: "patch", Group: snapshotv1.GroupName, Resource: "volumesnapshots"},
+	{Verb: "delete", Group: snapshotv1.GroupName, Resource: "volumesnapshots"}, // a safety snapshot that is not cut
+}
+
+// checkRights asks first: a rollback that may not go on would leave the workload scaled to 0.
+func (r *rollbackRun) checkRights(ctx context.Context, state *core.State) error {
+	rights := slices.Clone(rollbackRights)
+	if slices.ContainsFunc(state.Claims, func(c *core.Claim) bool { return len(c.Groups) > 0 }) {
+		rights = append(rights, authorizationv1.ResourceAttributes{Verb: "patch", Group: groupv1.GroupName, Resource: "volumegroupsnapshots"})
+	}
+	if r.workload != nil {
+		rights = append(rights, authorizationv1.ResourceAttributes{
+			Verb: "patch", Group: appsv1.GroupName, Resource: strings.ToLower(r.workload.Kind) + "s", Name: r.workload.Object.GetName(),
+		})
+	}
+	for i := range rights {
+		if rights[i].Resource != "persistentvolumes" {
+			rights[i].Namespace = r.Namespace
+		}
+	}
+	missing, err := r.Lacking(ctx, rights)
+	if err == nil && missing != nil {
+		err = fmt.Errorf("a rollback needs permissions that you do not have: %s", strings.Join(missing, ", "))
+	}
+	return err
+}
+
+func (r *rollbackRun) run(ctx context.Context) error {
+	state, err := r.observe(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.checkRights(ctx, state); err != nil {
+		return err
+	}
+	step, err := core.Next(state)
+	if err != nil {
+		return err
+	}
+	if step.Number > 0 {
+		term.Say(r.Out, core.Heading(state))
+		for _, line := range core.Plan(state) {
+			term.Say(r.Out, line)
+		}
+		if apart := core.Apart(state); apart != "" {
+			r.Warn("the PVCs go back to different instants: %s", apart)
+		}
+		if err := r.agreed(); err != nil {
+			return err
+		}
+		if r.dryRun {
+			fmt.Fprintf(r.Out, "Nothing was done (dry run). The next step is %d.\n", step.Number)
+			return nil
+		}
+		if !r.yes {
+			if state, err = r.asked(ctx, state); err != nil {
+				return err
+			}
+		}
+	}
+	return r.steps(ctx, state)
+}
+
+// unfinished says what to do after an error.
+func (r *rollbackRun) unfinished(ctx context.Context, state *core.State, err error) error {
+	switch {
+	case r.goesOn == "": // nothing was done
+		return err
+	case errors.Is(err, core.ErrEnded):
+		return errors.Join(err, r.dropUncut(ctx))
+	}
+	scaled := ", and nothing was scaled up"
+	if r.last == 10 { // whether the request was executed may be unknown
+		scaled = ""
+	}
+	return fmt.Errorf("%w\nThe rollback is unfinished%s. Run the command again to go on, or go back with: %s",
+		errors.Join(err, r.dropUncut(ctx)), scaled, r.command(state, "--undo"))
+}
+
+// dropFor is how long the command takes to end after a signal.
+const dropFor = 5 * time.Second
+
+// dropUncut deletes the safety snapshots that hold no data: they would stop the PVC's backups, or be cut much later.
+func (r *rollbackRun) dropUncut(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropFor)
+	defer cancel()
+	list := &snapshotv1.VolumeSnapshotList{}
+	if err := r.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingLabels{v1alpha1.LabelRollback: r.goesOn}); err != nil {
+		return fmt.Errorf("delete VolumeSnapshots that are not cut: %w", err)
+	}
+	var errs []error
+	for i := range list.Items {
+		if v := &list.Items[i]; recovery.OfRollback(v) && core.Uncut(v) && v.DeletionTimestamp == nil {
+			err := r.Client.Delete(ctx, v, client.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion})
+			if client.IgnoreNotFound(err) == nil {
+				term.Say(r.Out, fmt.Sprintf("VolumeSnapshot %s, which was not cut, is deleted", v.Name))
+			}
+			errs = append(errs, client.IgnoreNotFound(err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// command returns a command line for the same PVCs.
+func (r *rollbackRun) command(state *core.State, flags string) string {
+	names := r.claims
+	if len(state.Claims) > 0 {
+		names = nil
+	}
+	for _, c := range state.Claims {
+		names = append(names, c.Name)
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("%s rollback -n %s %s %s", term.Name, r.Namespace, term.ShellWord(r.workloadName), flags)
+	}
+	return fmt.Sprintf("%s rollback -n %s --pvc %s %s", term.Name, r.Namespace, term.ShellWord(strings.Join(names, ",")), flags)
+}
+
+// sameStep is how often a step may be repeated before it is given up: something undoes it.
+const sameStep = 5
+
+// steps takes one step after another. Each is decided from what the cluster holds then.
+func (r *rollbackRun) steps(ctx context.Context, state *core.State) error {
+	further, repeated, last := r.Clock.Now(), 0, ""
+	var ended error
+	for {
+		step, err := core.Next(state)
+		switch {
+		case err != nil:
+			return r.unfinished(ctx, state, errors.Join(ended, err))
+		case step.Number == 0:
+			r.finished(state, ended)
+			return ended
+		case step.Text != last:
+			further, repeated, last = r.Clock.Now(), 0, step.Text
+		case len(step.Changes) > 0:
+			repeated++
+		}
+		if repeated > sameStep {
+			return r.unfinished(ctx, state, fmt.Errorf("something undoes this step: %s", step.Text))
+		}
+		if lock := state.Lock(); lock != nil && !lock.Time.IsZero() { // this run, or an earlier one, has begun it
+			r.goesOn = lock.ID
+		}
+		if err := r.take(ctx, state, step, r.Clock.Since(further) > r.timeout); err != nil {
+			return r.unfinished(ctx, state, err)
+		}
+		if step.Ends != nil {
+			if ended = step.Ends; !core.Untouched(state) {
+				return r.unfinished(ctx, state, ended)
+			}
+			r.undo, r.newID, r.own, r.goesOn = state.Lock().ID, newRollbackID(), nil, "" // what was prepared is taken back
+		}
+		if state, err = r.observe(ctx); err != nil {
+			return r.unfinished(ctx, &core.State{}, err)
+		}
+	}
+}
+
+// take takes a step, or waits.
+func (r *rollbackRun) take(ctx context.Context, state *core.State, step core.Step, tooLong bool) error {
+	text := fmt.Sprintf("[%d/10] %s", step.Number, step.Text)
+	switch {
+	case len(step.Changes) > 0:
+		if text != r.said { // after a conflict it is decided again
+			term.Say(r.Out, text)
+		}
+		r.said, r.last = text, step.Number
+		return r.apply(ctx, state, step)
+	case tooLong:
+		return fmt.Errorf("%w after %s: %s", term.ErrTimeout, r.timeout, step.Text)
+	}
+	r.told.Once(r.ErrOut, text)
+	err := r.apply(ctx, state, step)
+	if step.For != nil {
+		err = errors.Join(err, steps.ExplainWarnings(ctx, r.Factory, step.For, r.told))
+	}
+	return errors.Join(err, steps.Pause(ctx))
+}
+
+// apply sends the changes of a step. What has changed since it was read is decided again: then this run may have lost the lock.
+func (r *rollbackRun) apply(ctx context.Context, state *core.State, step core.Step) error {
+	lost := false
+	for i, change := range slices.Concat(step.Renewals, step.Changes) {
+		var err error
+		switch {
+		case change.Create != nil:
+			err = r.Client.Create(ctx, change.Create, term.FieldOwner)
+		case change.Delete != nil:
+			uid, version := change.Delete.GetUID(), change.Delete.GetResourceVersion()
+			err = client.IgnoreNotFound(r.Client.Delete(ctx, change.Delete, client.Preconditions{UID: &uid, ResourceVersion: &version}))
+		default:
+			err = steps.SendPatch(ctx, r.Factory, change.Object.DeepCopyObject().(client.Object), change.Patch)
+		}
+		switch {
+		case apierrors.IsConflict(err), change.Patch != nil && apierrors.IsNotFound(err):
+			if lost = true; i < len(step.Renewals) {
+				return nil
+			}
+		case err != nil && !apierrors.IsAlreadyExists(err):
+			if !refused(err) { // it may have been carried out
+				r.goesOn = state.Lock().ID
+			}
+			return fmt.Errorf("%s: %w", step.Text, err)
+		default:
+			r.scaled, r.goesOn = r.scaled || step.Scales, state.Lock().ID
+		}
+	}
+	if !lost && len(step.Renewals)+len(step.Changes) > 0 {
+		own := *state.Lock()
+		own.User = r.user
+		r.own, r.released = &own, step.Releases
 	}
 	return nil
 }
 
-// stage is a part of a step, for one PVC; nil if there is nothing to do.
-type stage func(*State, *Claim) (*Step, error)
-
-// moving leaves out a PVC that an undone rollback has not taken away.
-func moving(do stage) stage {
-	return func(s *State, c *Claim) (*Step, error) {
-		if c.stays {
-			return nil, nil
-		}
-		return do(s, c)
-	}
+// refused returns whether the API server has certainly not carried out a request. With any other error, such as a lost answer, it may
+// have.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500
 }
 
-// next returns the next step; nil if there is none.
-func (s *State) next() (*Step, error) {
-	stages := []stage{
-		takeLock, moving(hold), moving(takeSafety), moving(restoreTarget), moving(writeRecord), closeBase, moving(retain), moving(holdOn),
-		moving(awaitSnapshots), moving(scaleDown), moving(awaitPods), deleteRestored, unreserve, moving(reserve), moving(deleteOld),
-		moving(createClaim), moving(completeClaim), moving(carryOver), moving(include), giveBack, dropSafeties, dropRestored, unhold,
-		scaleUp, moving(finish), releaseLock,
+// finished says what the PVCs have now, and at last how to undo that.
+func (r *rollbackRun) finished(state *core.State, ended error) {
+	lines, undo := core.Result(state)
+	for _, line := range lines {
+		term.Say(r.Out, line)
 	}
-	for _, stage := range stages {
-		var waits *Step // for one PVC, while there is something to do for another
-		for _, c := range s.Claims {
-			if c.done {
-				continue
-			}
-			step, err := stage(s, c)
-			if err != nil || step != nil && len(step.Changes) > 0 {
-				return step, err
-			}
-			waits = cmp.Or(waits, step)
-		}
-		if waits != nil {
-			return waits, nil
-		}
+	if undo != "" && ended == nil {
+		term.Say(r.Out, "To undo this: "+r.command(state, undo))
 	}
-	return nil, nil
 }

@@ -54,6 +54,7 @@ type Factory struct {
 // Scheme has the kinds that the commands read.
 var Scheme = NewScheme()
 
+// NewScheme returns a scheme with the kinds that the commands read.
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))

@@ -1,0 +1,169 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package confirm is the command confirm, which has deleted at once what waits for a delay.
+package confirm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// New returns the command confirm.
+func New(f *term.Factory) *cobra.Command {
+	var cluster string
+	cmd := &cobra.Command{
+		Use:     "confirm (NAME | --cluster-schedule NAME)",
+		GroupID: term.GroupAct,
+		Short:   "Have deleted at once what an edit, or a new schedule, would delete later",
+		Long: "Confirm the present spec of a schedule: retention deletes at once what waits for spec.retention.editDelay\n" +
+			"or for the first hour of the schedule. What will be deleted is counted first. If the spec is edited meanwhile,\n" +
+			"nothing is confirmed. 'kubectl snapsched preview' shows what waits, and confirms nothing.",
+		Example: `  # The edit of nightly is what was meant
+  kubectl snapsched confirm nightly
+
+  # The same for the template of a ClusterSnapshotSchedule, in all namespaces
+  kubectl snapsched confirm --cluster-schedule gold`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
+		RunE: f.Connected(func(ctx context.Context, args []string) error {
+			name := strings.Join(args, "")
+			switch {
+			case term.Given(name, cluster) != 1:
+				return errors.New("give exactly one of NAME and --cluster-schedule")
+			case cluster != "":
+				return confirmCluster(ctx, f, cluster)
+			}
+			return confirmSchedule(ctx, f, name)
+		}),
+	}
+	cmd.Flags().StringVar(&cluster, "cluster-schedule", "", "Name of a ClusterSnapshotSchedule.")
+	return cmd
+}
+
+func confirmSchedule(ctx context.Context, f *term.Factory, name string) error {
+	s, err := view.ReadSchedule(ctx, f, name)
+	if err != nil {
+		return err
+	}
+	origin, err := view.ReadOrigin(ctx, f.Client, s)
+	if err != nil {
+		return err
+	}
+	if snapshots.IsChild(s, origin...) {
+		return fmt.Errorf("SnapshotSchedule %s is of ClusterSnapshotSchedule %s, whose template has to be confirmed: use --cluster-schedule %s",
+			s.Name, s.Name, s.Name)
+	}
+	confirmed := s.DeepCopy()
+	confirm(confirmed)
+	n, err := deletedAtOnce(ctx, f, confirmed)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(f.Out, "%s will be deleted at once\n", term.Plural(n, "snapshot"))
+	return confirmShown(ctx, f, term.ScheduleResource, s)
+}
+
+func confirmCluster(ctx context.Context, f *term.Factory, name string) error {
+	fleet := &v1alpha1.ClusterSnapshotSchedule{}
+	if err := f.Client.Get(ctx, client.ObjectKey{Name: name}, fleet); err != nil {
+		return err
+	}
+	confirmed := fleet.DeepCopy()
+	confirm(confirmed)
+	children, err := view.ReadSchedules(ctx, f, "", v1alpha1.LabelClusterSchedule+"="+name)
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, s := range children {
+		if !metav1.IsControlledBy(s, fleet) {
+			continue
+		}
+		_, namespace := snapshots.OriginNames(s)
+		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
+			return err
+		}
+		n, err := deletedAtOnce(ctx, f, s, confirmed, namespace)
+		if err != nil {
+			return fmt.Errorf("namespace %s: %w", s.Namespace, err)
+		}
+		if total += n; n > 0 {
+			fmt.Fprintf(f.Out, "%s: %s\n", s.Namespace, term.Plural(n, "snapshot"))
+		}
+	}
+	fmt.Fprintf(f.Out, "%s will be deleted at once\n", term.Plural(total, "snapshot"))
+	return confirmShown(ctx, f, term.ClusterScheduleResource, fleet)
+}
+
+// confirm confirms the generation of a schedule that was read.
+func confirm(o client.Object) {
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.AnnotationConfirmGeneration] = strconv.FormatInt(o.GetGeneration(), 10)
+	o.SetAnnotations(annotations)
+}
+
+// deletedAtOnce returns how many snapshots of a schedule the operator would delete now, if
+// origin is what it is made of.
+func deletedAtOnce(ctx context.Context, f *term.Factory, s *v1alpha1.SnapshotSchedule, origin ...client.Object) (n int, err error) {
+	inv, err := view.ReadInventory(ctx, f, s.Namespace, labels.Everything(), view.Managed, view.OfSchedule(s.Name))
+	if err != nil {
+		return 0, err
+	}
+	now := f.Clock.Now()
+	inv.Origins = view.OriginsOf(s, origin)
+	_, judged, err := inv.Judged(snapshots.Recorded(s, now, origin...), now)
+	if err != nil {
+		return 0, fmt.Errorf("SnapshotSchedule %s: %w", s.Name, err)
+	}
+	for _, d := range judged {
+		n += len(d.Delete)
+	}
+	return n, nil
+}
+
+// confirmShown sets the annotation, unless the spec is no longer what was shown.
+func confirmShown[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, f *term.Factory, resource string, o P) error {
+	shown := o.GetGeneration()
+	value := strconv.FormatInt(shown, 10)
+	changed, err := steps.Update(ctx, f, o, func() ([]byte, error) {
+		switch {
+		case o.GetGeneration() != shown:
+			return nil, fmt.Errorf("%s was edited meanwhile: nothing is confirmed", o.GetName())
+		case o.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] == value:
+			return nil, nil
+		}
+		return steps.Metadata(map[string]any{
+			"resourceVersion": o.GetResourceVersion(), "annotations": map[string]any{v1alpha1.AnnotationConfirmGeneration: value},
+		}), nil
+	})
+	if err != nil {
+		return err
+	}
+	what := "unchanged"
+	if changed {
+		what = "confirmed, generation " + value
+	}
+	f.Did(resource, o.GetName(), what)
+	return nil
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package coverage
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view/protection"
+)
+
+// printCoverage prints the table with the columns CLUSTER and NAMESPACE, or without.
+func printCoverage(w io.Writer, output *term.Output, c *protection.Coverage, clusters, namespaces bool, now time.Time) error {
+	switch {
+	case output.Structured():
+		return output.PrintStructured(w, c)
+	case output.Format == term.Names:
+		printGaps(c, w, namespaces || clusters)
+		return nil
+	}
+	if err := output.PrintTable(w, coverageTable(c, clusters, namespaces, now)); err != nil {
+		return err
+	}
+	if output.NoHeaders {
+		return nil
+	}
+	fmt.Fprintln(w)
+	for _, l := range c.Leftovers {
+		where := ""
+		if l.Cluster != "" {
+			where = l.Cluster + ": "
+		}
+		term.Say(w, fmt.Sprintf("%s%s of schedule %s/%s, which does not exist: nothing deletes them.",
+			where, term.Plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule))
+	}
+	printSum(c, w)
+	return nil
+}
+
+// printGaps prints the names of the PVCs that are gaps.
+func printGaps(c *protection.Coverage, w io.Writer, namespaces bool) {
+	for i := range c.Claims {
+		if c.Claims[i].Gap {
+			name := term.ClaimResource + "/" + c.Claims[i].Name
+			if namespaces { // a name alone is that of several
+				name = c.Claims[i].Namespace + "/" + name
+			}
+			fmt.Fprintln(w, name)
+		}
+	}
+}
+
+// printSum prints one line that counts every state.
+func printSum(c *protection.Coverage, w io.Writer) {
+	style := term.StyleOf(w)
+	all, states, waiting := term.Plural(len(c.Claims), "PVC"), "", false
+	for _, p := range []protection.Protection{protection.Protected, protection.Pending, protection.Unknown, protection.Stale, protection.Unprotected, protection.Skipped, protection.Excluded} {
+		n := 0
+		for i := range c.Claims {
+			if c.Claims[i].Protection == p {
+				n++
+			}
+		}
+		if waiting = waiting || n > 0 && (p == protection.Pending || p == protection.Unknown); n > 0 {
+			states += fmt.Sprintf(", %d %s", n, strings.ToLower(string(p)))
+		}
+	}
+	states = strings.TrimPrefix(states, ", ")
+	switch gaps := c.Gaps(); {
+	case gaps > 0:
+		fmt.Fprintln(w, style.Bad(fmt.Sprintf("%d of %s not protected: %s.", gaps, all, states)))
+	case len(c.Unread) > 0: // what was not read may have gaps
+	case waiting:
+		fmt.Fprintln(w, style.Warn(fmt.Sprintf("Not all of %s are protected yet: %s.", all, states)))
+	default:
+		if strings.Contains(states, ",") { // not all in one state
+			all += ": " + states
+		}
+		fmt.Fprintln(w, style.Good("No gaps in "+all+"."))
+	}
+}
+
+// verifiedWords says when a drill last succeeded, and whether the last one failed; empty if there was none.
+func verifiedWords(c *protection.ClaimCoverage, now time.Time) string {
+	verified := term.Age(now, term.ValueOf(c.VerifiedTime))
+	switch {
+	case !c.VerificationFailed:
+		return verified
+	case verified == "":
+		return "failed"
+	}
+	return verified + ", then failed"
+}
+
+// coverageTable returns the table of PVCs, with the column VERIFIED once there is a drill.
+func coverageTable(c *protection.Coverage, clusters, namespaces bool, now time.Time) *term.Table {
+	const verified = 6
+	all := []string{"CLUSTER", "NAMESPACE", "PVC", "PROTECTION", "SCHEDULES", "RECOVERY POINT", "VERIFIED", "REASON"}
+	drilled := slices.ContainsFunc(c.Claims, func(claim protection.ClaimCoverage) bool { return verifiedWords(&claim, now) != "" })
+	if !drilled {
+		all = slices.Delete(all, verified, verified+1)
+	}
+	first := 2
+	switch {
+	case clusters:
+		first = 0
+	case namespaces:
+		first = 1
+	}
+	table := term.NewTable(all[first:]...)
+	for _, claim := range c.Claims {
+		cells := []any{claim.Cluster, claim.Namespace, claim.Name, string(claim.Protection), strings.Join(claim.Schedules, ","),
+			term.Age(now, term.ValueOf(claim.RecoveryPointTime)), verifiedWords(&claim, now), claim.Why()}
+		if !drilled {
+			cells = slices.Delete(cells, verified, verified+1)
+		}
+		table.Row(cells[first:]...)
+	}
+	for _, u := range c.Unread {
+		cells := []any{u.Cluster, "", "", "Unreachable", "", "", "", u.Error}
+		if !drilled {
+			cells = slices.Delete(cells, verified, verified+1)
+		}
+		table.Row(cells...)
+	}
+	return table
+}

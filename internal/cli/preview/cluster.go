@@ -1,0 +1,163 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view/ahead"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// clusterEdit is a ClusterSnapshotSchedule before and after a manifest is applied to it.
+type clusterEdit struct {
+	// before is nil if it does not exist.
+	before, after *v1alpha1.ClusterSnapshotSchedule
+	// template is the SnapshotSchedule that the manifest describes.
+	template document
+}
+
+// childVariants returns the SnapshotSchedules of the namespaces before and after the manifest
+// of their ClusterSnapshotSchedule is applied: those that there are, and those that are made.
+func childVariants(ctx context.Context, f *term.Factory, manifest *unstructured.Unstructured, now time.Time) ([]ahead.Variants, error) {
+	edit, err := clusterEditBy(ctx, f, manifest)
+	if err != nil {
+		return nil, err
+	}
+	namespaces, err := view.ReadNamespaces(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	var all []ahead.Variants
+	for i := range namespaces {
+		if namespaces[i].DeletionTimestamp != nil {
+			continue
+		}
+		v, err := childVariantsIn(ctx, f, edit, &namespaces[i], now)
+		if err != nil {
+			return nil, err
+		}
+		if v.Future != nil {
+			all = append(all, v)
+		}
+	}
+	return all, nil
+}
+
+// owns returns whether a SnapshotSchedule is a child, or is adopted as one.
+func (e *clusterEdit) owns(s document, namespace string) bool {
+	return e.before != nil && metav1.IsControlledBy(s, e.before) ||
+		metav1.GetControllerOf(s) == nil && s.Labels[v1alpha1.LabelClusterSchedule] == e.after.Name && s.Labels[v1alpha1.LabelMapKey] == namespace
+}
+
+// unchanged returns whether the manifest is applied already.
+func (e *clusterEdit) unchanged() bool {
+	return e.before != nil && e.before.Generation == e.after.Generation && maps.Equal(e.before.Annotations, e.after.Annotations)
+}
+
+// clusterEditBy reads a manifest, and the ClusterSnapshotSchedule as it is.
+func clusterEditBy(ctx context.Context, f *term.Factory, manifest *unstructured.Unstructured) (*clusterEdit, error) {
+	edit := &clusterEdit{after: &v1alpha1.ClusterSnapshotSchedule{}}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(manifest.Object, edit.after, true)
+	if err != nil {
+		return nil, err
+	}
+	if edit.template, err = templateOf(manifest); err != nil {
+		return nil, err
+	}
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(term.ClusterScheduleKind)
+	err = f.Client.Get(ctx, client.ObjectKey{Name: manifest.GetName()}, stored)
+	if apierrors.IsNotFound(err) {
+		edit.after.UID, edit.after.Generation = "new", 1
+		return edit, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	edit.before = &v1alpha1.ClusterSnapshotSchedule{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, edit.before); err != nil {
+		return nil, err
+	}
+	before, err := templateOf(stored)
+	if err != nil {
+		return nil, err
+	}
+	written := edit.after
+	edit.after = edit.before.DeepCopy()
+	edit.after.Spec = written.Spec
+	if edit.after.Annotations == nil {
+		edit.after.Annotations = map[string]string{}
+	}
+	maps.Copy(edit.after.Annotations, written.Annotations)
+	if !equality.Semantic.DeepEqual(before.spec, edit.template.spec) ||
+		!equality.Semantic.DeepEqual(edit.before.Spec.NamespaceSelector, written.Spec.NamespaceSelector) ||
+		!equality.Semantic.DeepEqual(edit.before.Spec.Template.Metadata, written.Spec.Template.Metadata) {
+		edit.after.Generation++
+	}
+	return edit, nil
+}
+
+// templateOf returns the SnapshotSchedule that a ClusterSnapshotSchedule describes.
+func templateOf(o *unstructured.Unstructured) (document, error) {
+	template, _, err := unstructured.NestedMap(o.Object, "spec", "template")
+	if err != nil {
+		return document{}, err
+	}
+	child := &unstructured.Unstructured{Object: map[string]any{"spec": template["spec"]}}
+	if metadata, ok := template["metadata"].(map[string]any); ok {
+		child.Object["metadata"] = map[string]any{"annotations": metadata["annotations"]}
+	}
+	return documentOf(child, false)
+}
+
+// childVariantsIn returns the SnapshotSchedule of one namespace; no future if it has none and gets none.
+func childVariantsIn(
+	ctx context.Context, f *term.Factory, edit *clusterEdit, namespace *metav1.PartialObjectMetadata, now time.Time,
+) (v ahead.Variants, err error) {
+	selected := snapshots.SelectsNamespace(edit.after, namespace)
+	manifest := document{edit.template.DeepCopy(), maps.Clone(edit.template.spec)}
+	manifest.Namespace, manifest.Name = namespace.Name, edit.after.Name
+	manifest.Spec.Suspend = manifest.Spec.Suspend || !selected
+	manifest.spec["suspend"] = manifest.Spec.Suspend
+	v.After = []client.Object{edit.after, namespace}
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(term.ScheduleKind)
+	err = f.Client.Get(ctx, client.ObjectKeyFromObject(manifest), stored)
+	switch {
+	case apierrors.IsNotFound(err) && selected:
+		v.Future = createdFrom(manifest, now)
+		return v, nil
+	case apierrors.IsNotFound(err):
+		return v, nil
+	case err != nil:
+		return v, err
+	}
+	present, err := documentOf(stored, false)
+	if err != nil || !edit.owns(present, namespace.Name) {
+		return v, err // somebody else's stays as it is
+	}
+	v.Before = []client.Object{namespace}
+	if edit.before != nil {
+		v.Before = append(v.Before, edit.before)
+	}
+	edited := editedBy(manifest, present)
+	v.Present, v.Future, v.Fields = edited.Present, edited.Future, edited.Fields
+	if v.Future == v.Present && !edit.unchanged() { // what the child is, or what confirms it, may change
+		v.Future = v.Present.DeepCopy()
+	}
+	return v, nil
+}

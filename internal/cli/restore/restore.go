@@ -1,0 +1,270 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package restore is the command restore, which makes PVCs from snapshots as package recovery decides.
+//
+//	restore.go  the command, and a restore in its namespace
+//	clone.go    --to-namespace
+//	wait.go     --wait
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
+	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+)
+
+// restoration is one run of restore.
+type restoration struct {
+	*steps.Choice
+	// The flags, as they are written.
+	size  string
+	modes []string
+	// toNamespace is empty for the snapshots' own namespace: see clone.go.
+	toNamespace  string
+	sharedHandle bool
+}
+
+// New returns the command restore.
+func New(f *term.Factory) *cobra.Command {
+	r := &restoration{Choice: &steps.Choice{Factory: f, Doing: "Restoring"}}
+	cmd := &cobra.Command{
+		Use:     "restore (SNAPSHOT | GROUP | --pvc PVC | --schedule NAME)",
+		GroupID: term.GroupAct,
+		Short:   "Restore snapshots to new PVCs",
+		Long: `Restore a snapshot, all members of a VolumeGroupSnapshot, the newest snapshot of a PVC, or those of all PVCs of a schedule,
+to new PVCs. An existing PVC is never changed or deleted.
+
+The size of a new PVC is the largest of what the source PVC asks for, what it has, and what the snapshot says. Its storage class
+and modes are those of the source PVC. If that is gone, the storage class is the default or the only one of the snapshot's driver. A new PVC
+has no labels: label it to have a schedule take snapshots of it.
+
+--as-of chooses the newest ready snapshot whose data is of that time or earlier. A time in the future is refused.
+With --schedule, the set of all PVCs at that time is restored. The snapshots of a set are not taken at the same instant:
+the output shows the skew between them. A set in which a PVC has no ready snapshot is refused, unless --allow-incomplete is given.
+
+Which PVC a snapshot was taken of is what its spec.source says: labels, which can be edited, do not matter. Only of an
+imported snapshot, whose source names no PVC, the label map-key says it, and a warning says that.
+
+--to-namespace makes the new PVC in another namespace, and waits until it is bound. Meanwhile, a VolumeSnapshotContent with the
+deletion policy Retain and a VolumeSnapshot lend the data to that namespace, and the original is held for 24 h. Then only the PVC
+stays. This needs cluster-wide rights. If it is interrupted, run it again, with the name of the snapshot.`,
+		Example: `  # One snapshot, to a new PVC with the snapshot's name
+  kubectl snapsched restore pgdata-20261121100928-46grgsginy
+
+  # The state of a PVC before an accident, and wait until the data is there
+  kubectl snapsched restore --pvc pgdata --as-of '2026-11-21 09:00' --to pgdata-before --wait
+
+  # All PVCs of a schedule, to new PVCs with names such as data-0-drill
+  kubectl snapsched restore --schedule nightly --to '{pvc}-drill'
+
+  # All PVCs of a schedule under their old names, after they were deleted
+  kubectl snapsched restore --schedule nightly --as-of 2026-11-21T09:00:00Z --to '{pvc}'
+
+  # All PVCs of a group, at the instant of one group snapshot
+  kubectl snapsched restore shop-20261121100928-46grgsginy --to '{pvc}-r'
+
+  # A copy in another namespace
+  kubectl snapsched restore --pvc pgdata --to-namespace staging --to pgdata
+
+  # Only show the manifest
+  kubectl snapsched restore --pvc pgdata --dry-run=client -o yaml`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: term.CompleteOne(f.CompleteSnapshots()),
+		RunE: f.Connected(func(ctx context.Context, args []string) error {
+			r.Snapshot = strings.Join(args, "")
+			if err := r.checkFlags(); err != nil {
+				return err
+			}
+			return r.run(ctx)
+		}),
+	}
+	cmd.Flags().StringVar(&r.Claim, "pvc", "", "Restore the newest ready snapshot of this PVC, which may be gone.")
+	cmd.Flags().StringVar(&r.Schedule, "schedule", "", "Restore the newest ready snapshot of each PVC of this schedule.")
+	cmd.Flags().StringVar(&r.Time, "as-of", "", "Restore data of this time or earlier: "+term.AsOfForms+".")
+	cmd.Flags().StringVar(&r.Options.Name, "to", recovery.SnapshotPlaceholder,
+		"Name of the new PVC. "+recovery.ClaimPlaceholder+" stands for the name of the source PVC, "+
+			recovery.SnapshotPlaceholder+" for that of the snapshot.")
+	cmd.Flags().StringVar(&r.toNamespace, "to-namespace", "", "Restore to another namespace, and wait until the new PVC is bound.")
+	cmd.Flags().BoolVar(&r.sharedHandle, "shared-handle", false,
+		"With --to-namespace: allow a driver with which a second VolumeSnapshotContent of the same data was never tried.")
+	cmd.Flags().StringVar(&r.Options.StorageClass, "storage-class", "", "Storage class of the new PVC, instead of the source PVC's.")
+	cmd.Flags().StringVar(&r.size, "size", "", "Size of the new PVC, such as 20Gi.")
+	cmd.Flags().StringSliceVar(&r.modes, "access-mode", nil,
+		"Access modes of the new PVC, instead of the source PVC's, such as ReadWriteOnce or RWO.")
+	cmd.Flags().BoolVar(&r.AllowIncomplete, "allow-incomplete", false,
+		"Restore a set even if PVCs of it have no ready snapshot of that time.")
+	cmd.Flags().StringVar(&r.DryRun, "dry-run", steps.DryRunNone,
+		`"client": only print what would be created. "server": let the API server check it, without creating anything.`)
+	r.Waiting.AddFlags(cmd, "the new PVCs are bound, or wait for their first pod")
+	r.Output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
+	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
+	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
+	_ = cmd.RegisterFlagCompletionFunc("to-namespace", f.CompleteNames(corev1.SchemeGroupVersion.WithKind("Namespace")))
+	dryRuns := []string{steps.DryRunNone, steps.DryRunServer, steps.DryRunClient}
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// checkFlags reads what the flags mean.
+func (r *restoration) checkFlags() error {
+	err := r.Check()
+	if err == nil {
+		err = r.checkClone()
+	}
+	if err != nil {
+		return err
+	}
+	if r.size != "" {
+		size, err := resource.ParseQuantity(r.size)
+		if err != nil {
+			return fmt.Errorf("invalid --size %q: write a quantity such as 20Gi", r.size)
+		}
+		r.Options.Size = &size
+	}
+	for _, text := range r.modes {
+		mode, ok := accessModes[text]
+		if !ok {
+			return fmt.Errorf("invalid --access-mode %q: use ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod", text)
+		}
+		r.Options.AccessModes = append(r.Options.AccessModes, mode)
+	}
+	return nil
+}
+
+// accessModes are the access modes by their names and kubectl's short ones.
+var accessModes = map[string]corev1.PersistentVolumeAccessMode{
+	"ReadWriteOnce": corev1.ReadWriteOnce, "RWO": corev1.ReadWriteOnce,
+	"ReadOnlyMany": corev1.ReadOnlyMany, "ROX": corev1.ReadOnlyMany,
+	"ReadWriteMany": corev1.ReadWriteMany, "RWX": corev1.ReadWriteMany,
+	"ReadWriteOncePod": corev1.ReadWriteOncePod, "RWOP": corev1.ReadWriteOncePod,
+}
+
+// run decides about all snapshots before it creates the first PVC.
+func (r *restoration) run(ctx context.Context) error {
+	if r.toNamespace != "" {
+		return r.clone(ctx)
+	}
+	found, err := r.Choose(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := r.Plan(ctx, found, r.toNamespace)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		for _, note := range p.Notes {
+			r.Warn("%s", note)
+		}
+	}
+	if err := r.create(ctx, all); err != nil {
+		return err
+	}
+	claims := make([]client.Object, len(all))
+	for i := range all {
+		claims[i] = all[i].Claim
+	}
+	if err := r.print(steps.DryRuns[r.DryRun], claims...); err != nil {
+		return err
+	}
+	if r.DryRun != steps.DryRunNone {
+		return nil
+	}
+	if err := r.confirm(ctx, all); err != nil {
+		return err
+	}
+	if r.Waiting.Enabled {
+		return r.wait(ctx, all)
+	}
+	return nil
+}
+
+// create creates the PVCs, or lets the API server check them. It has all of a set
+// checked before it creates the first one.
+func (r *restoration) create(ctx context.Context, all []steps.Restored) error {
+	checks, creates := len(all) > 1, true
+	switch r.DryRun {
+	case steps.DryRunClient:
+		return nil
+	case steps.DryRunServer:
+		checks, creates = true, false
+	}
+	for i := range all {
+		if claim := all[i].Claim.DeepCopy(); checks {
+			if err := r.Client.Create(ctx, claim, term.FieldOwner, client.DryRunAll); err != nil {
+				return err
+			}
+			if !creates {
+				all[i].Claim = claim
+			}
+		}
+	}
+	var created []string
+	for i := range all {
+		if creates {
+			if err := r.Client.Create(ctx, all[i].Claim, term.FieldOwner); err != nil {
+				if len(created) > 0 {
+					err = fmt.Errorf("%w\nThe set is incomplete. These PVCs were created: %s", err, strings.Join(created, ", "))
+				}
+				return err
+			}
+			created = append(created, all[i].Claim.Name)
+		}
+		// Clients remove the kind from answers.
+		all[i].Claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+	}
+	return nil
+}
+
+// confirm reads the snapshots again. Only a PVC that exists keeps its snapshot from
+// being deleted: until then, retention could delete it.
+func (r *restoration) confirm(ctx context.Context, all []steps.Restored) error {
+	var errs []error
+	for _, p := range all {
+		v := &snapshotv1.VolumeSnapshot{}
+		err := r.Client.Get(ctx, client.ObjectKeyFromObject(p.Snapshot), v)
+		if apierrors.IsNotFound(err) || err == nil && (v.UID != p.Snapshot.UID || v.DeletionTimestamp != nil) {
+			err = fmt.Errorf("VolumeSnapshot %s was deleted while PersistentVolumeClaim %s was created from it: "+
+				"delete that PVC and restore another snapshot", p.Snapshot.Name, p.Claim.Name)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// print prints what was created, or would be.
+func (r *restoration) print(what string, all ...client.Object) error {
+	if r.Output.Structured() {
+		if len(all) == 1 {
+			return r.Output.PrintStructured(r.Out, all[0])
+		}
+		list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+		for _, o := range all {
+			list.Items = append(list.Items, runtime.RawExtension{Object: o})
+		}
+		return r.Output.PrintStructured(r.Out, list)
+	}
+	if r.Output.Format == term.Names {
+		what = ""
+	}
+	for _, o := range all {
+		kind := o.GetObjectKind().GroupVersionKind()
+		r.Did(strings.ToLower(strings.TrimSuffix(kind.Kind+"."+kind.Group, ".")), o.GetName(), what)
+	}
+	return nil
+}

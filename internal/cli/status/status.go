@@ -1,0 +1,131 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package status is the commands status, timeline and why, which show what is and explain it.
+package status
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view/state"
+)
+
+// New returns the command status.
+func New(f *term.Factory) *cobra.Command {
+	var scope term.Scope
+	var output term.Output
+	cmd := &cobra.Command{
+		Use:     "status [NAME]",
+		GroupID: term.GroupShow,
+		Short:   "Show each PVC's newest ready snapshot, next slot and problems",
+		Long: "Show, for each PVC of the schedules, its newest ready snapshot, the next slot, the number of\n" +
+			"snapshots and what is wrong; and the conditions of each schedule in words.",
+		Example: `  # All schedules of the namespace
+  kubectl snapsched status
+
+  # One schedule
+  kubectl snapsched status nightly -n shop
+
+  # The names of PVCs with a problem, in all namespaces
+  kubectl snapsched status -A -o json | jq -r '.items[].persistentVolumeClaims[] | select(.problems) | .name'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
+		RunE: f.Connected(func(ctx context.Context, args []string) error {
+			found, inv, err := state.ReadSelected(ctx, &scope, f, args)
+			if err != nil {
+				return err
+			}
+			all := make([]state.ScheduleStatus, len(found))
+			var pointers []*state.ScheduleStatus
+			for i, s := range found {
+				all[i] = state.StatusOf(s, inv, f.Clock.Now())
+				pointers = append(pointers, &all[i])
+			}
+			state.FindLife(ctx, f, pointers)
+			if len(all) == 0 && !output.Structured() && output.Format != term.Names {
+				scope.SayNothingFound(f)
+				return nil
+			}
+			return printStatus(f.Out, &output, all, f.Clock.Now())
+		}),
+	}
+	scope.AddFlags(cmd, "schedules")
+	output.AddFlags(cmd, true, term.JSON, term.YAML, term.Names, term.Wide)
+	return cmd
+}
+
+func printStatus(w io.Writer, output *term.Output, all []state.ScheduleStatus, now time.Time) error {
+	if output.Structured() {
+		return output.PrintStructured(w, map[string]any{"items": all})
+	}
+	style := term.StyleOf(w)
+	for i, s := range all {
+		if output.Format == term.Names {
+			fmt.Fprintln(w, term.ScheduleResource+"/"+s.Name)
+			continue
+		}
+		if !output.NoHeaders {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			term.Say(w, style.Bold(s.Namespace+"/"+s.Name)+": "+s.Policy)
+			for _, line := range s.ConditionWords(style) {
+				term.Say(w, "  "+line)
+			}
+		}
+		if len(s.PersistentVolumeClaims) == 0 {
+			continue
+		}
+		if err := output.PrintTable(w, table(&s, now, output.NoHeaders)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// table has a row for each PVC, the column GROUP if any belongs to a group, and VERIFIED if any drill
+// succeeded. What is wrong with a group is said once.
+func table(s *state.ScheduleStatus, now time.Time, alone bool) *term.Table {
+	columns := []any{"PVC", "GROUP", "NEWEST READY", "VERIFIED", "NEXT", "SNAPSHOTS", "+READY", "+NEWEST READY NAME", "+MAP KEY", "PROBLEM"}
+	const group, verified = 1, 3
+	drilled := slices.ContainsFunc(s.PersistentVolumeClaims, func(c state.ClaimStatus) bool { return c.VerifiedTime != nil })
+	grouped := slices.ContainsFunc(s.PersistentVolumeClaims, func(c state.ClaimStatus) bool { return c.Group != "" })
+	without := func(cells []any) []any {
+		if !drilled {
+			cells = slices.Delete(cells, verified, verified+1)
+		}
+		if !grouped {
+			cells = slices.Delete(cells, group, group+1)
+		}
+		return cells
+	}
+	var header []string
+	if alone { // without the line about the schedule, each row names it
+		header = []string{"NAMESPACE", "SCHEDULE"}
+	}
+	for _, column := range without(columns) {
+		header = append(header, column.(string))
+	}
+	table := term.NewTable(header...)
+	for i, c := range s.PersistentVolumeClaims {
+		problems := c.ProblemWords(now)
+		if i > 0 && c.Group != "" && problems != "" && s.PersistentVolumeClaims[i-1].MapKey == c.MapKey {
+			problems = "as above"
+		}
+		row := without([]any{view.LabelOf(c.Name, c.State), c.Group, term.Age(now, term.ValueOf(c.NewestReadyTime)), term.Age(now, term.ValueOf(c.VerifiedTime)),
+			term.Due(now, term.ValueOf(c.NextSnapshotTime)), c.Snapshots, c.Ready, c.NewestReady, c.MapKey, problems})
+		if alone {
+			row = slices.Concat([]any{s.Namespace, s.Name}, row)
+		}
+		table.Row(row...)
+	}
+	return table
+}

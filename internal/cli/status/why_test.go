@@ -1,0 +1,167 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"bytes"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view/ahead"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// The PVC has left the group: what its new group has of it is what keeps it safe.
+//
+// Contract: GRP-9.
+func TestWhyOfAGroupCountsWhatOtherGroupsHaveOfItsPVCs(t *testing.T) {
+	now := clitest.Start.Add(20 * term.Day)
+	s := clitest.Schedule("groups", v1alpha1.SnapshotScheduleSpec{
+		Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}},
+		Group:    &v1alpha1.Group{ByLabel: "db"}, SnapshotInterval: "24h", SnapshotTTL: "10d",
+	})
+	claim := func(db string) *corev1.PersistentVolumeClaim {
+		return clitest.Claim("data", map[string]string{"app": "db", "db": db})
+	}
+	old, members := clitest.Group(t, s, "old", clitest.Start, claim("one"))
+	for name, tc := range map[string]struct {
+		newer []client.Object
+		want  string
+	}{
+		"the new group has none": {nil, "Floor"},
+		"the new group has one": {func() []client.Object {
+			v, members := clitest.Group(t, s, "new", clitest.Start.Add(15*term.Day), claim("two"))
+			return append(members, v)
+		}(), "Expired"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := append([]client.Object{s, claim("two"), old.DeepCopy()}, tc.newer...)
+			for _, m := range members {
+				objects = append(objects, m.DeepCopyObject().(client.Object))
+			}
+			f := &term.Factory{
+				IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Clock: clock.RealClock{}, Namespace: "shop",
+				Client: fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(objects...).Build(),
+			}
+			r, err := why(t.Context(), f, "old", now)
+			if err != nil || len(r.Verdicts) == 0 || r.Verdicts[0].Verdict != tc.want {
+				t.Errorf("%+v, %v; want %s", r, err, tc.want)
+			}
+		})
+	}
+}
+
+// Contract: EDIT-1.
+func TestWhyNamesTheDelay(t *testing.T) {
+	s := clitest.NewScenario()
+	_, stricter := clitest.Delayed(s)
+	judge, err := snapshots.NewJudge(term.Scheme, stricter, clitest.AnyClass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.Inv.SeriesOf(stricter, judge)[0].Snapshots[10]
+	r := &whyResult{Namespace: "shop", Name: o.GetName(), Schedule: "tiers"}
+	r.judgeUnder(stricter, s.Inv, o.GetLabels()[v1alpha1.LabelMapKey], s.Now)
+	clitest.Golden(t, func(b *bytes.Buffer) error { return printWhy(b, &term.Output{}, r, s.Now) }, `
+shop/db-0-20260128120000
+  Schedule tiers, PVC db-0
+  Taken for 2026-01-28T12:00:00Z, 2d12h ago; Ready
+
+FROM                   IN     VERDICT   RULE          BECAUSE
+2026-01-31T00:20:00Z   now    kept      SpecChanged   the spec changed, and spec.retention.editDelay has not passed; otherwise NotSelected: no tier selects it
+2026-01-31T02:20:00Z   120m   deleted   NotSelected   no tier selects it
+`)
+}
+
+func TestPrintWhy(t *testing.T) {
+	s := clitest.NewScenario()
+	s.Tiers.Spec.Retention.MinVerified = 1
+	judge, err := snapshots.NewJudge(term.Scheme, s.Tiers, clitest.AnyClass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := s.Inv.SeriesOf(s.Tiers, judge)
+	all[0].Snapshots[4].GetAnnotations()[v1alpha1.AnnotationVerifiedAt] = term.Timestamp(s.Now)
+	all[0].Snapshots[39].SetAnnotations(map[string]string{
+		v1alpha1.AnnotationScheduledAt: all[0].Snapshots[39].GetAnnotations()[v1alpha1.AnnotationScheduledAt], v1alpha1.AnnotationHold: "2026-02-01T12:00:00Z",
+	})
+	for name, test := range map[string]struct {
+		series, snapshot int
+		want             string
+	}{
+		"a snapshot that tiers keep in turn": {0, 1, `
+shop/db-0-20260130180000
+  Schedule tiers, PVC db-0
+  Taken for 2026-01-30T18:00:00Z, 6h20m ago; Ready
+
+FROM                   IN      VERDICT   RULE          BECAUSE
+2026-01-31T00:20:00Z   now     kept      KeptLast      keep.last selects it
+2026-01-31T06:00:00Z   5h40m   kept      KeptDaily     keep.daily selects it
+2026-02-06T00:00:00Z   5d23h   deleted   NotSelected   no tier selects it
+`},
+		"a held snapshot": {0, 40, `
+shop/db-0-20260113120000
+  Schedule tiers, PVC db-0
+  Taken for 2026-01-13T12:00:00Z, 17d ago; Ready
+
+FROM                   IN    VERDICT   RULE               BECAUSE
+2026-01-31T00:20:00Z   now   kept      HeldByAnnotation   it is held: audit
+
+The passing of time alone does not delete it.
+`},
+		"a snapshot that is held until a time": {0, 39, `
+shop/db-0-20260121060000
+  Schedule tiers, PVC db-0
+  Taken for 2026-01-21T06:00:00Z, 9d ago; Ready
+
+FROM                   IN    VERDICT   RULE               BECAUSE
+2026-01-31T00:20:00Z   now   kept      HeldByAnnotation   it is held until 2026-02-01T12:00:00Z
+2026-02-01T12:00:00Z   35h   deleted   NotSelected        no tier selects it
+`},
+		"a verified snapshot": {0, 4, `
+shop/db-0-20260130000000
+  Schedule tiers, PVC db-0
+  Taken for 2026-01-30T00:00:00Z, 24h ago; Ready
+
+FROM                   IN    VERDICT   RULE       BECAUSE
+2026-01-31T00:20:00Z   now   kept      Verified   it is one of the newest minVerified snapshots whose last drill succeeded
+
+The passing of time alone does not delete it.
+`},
+		"a failed snapshot": {1, 1, `
+shop/db-1-20260130120000
+  Schedule tiers, PVC db-1
+  Taken for 2026-01-30T12:00:00Z, 12h ago; Failed
+
+FROM                   IN      VERDICT   RULE         BECAUSE
+2026-01-31T00:20:00Z   now     kept      Unready      it is not ready, and no TTL is set
+2026-02-06T00:00:00Z   5d23h   deleted   Superseded   it is not ready, and every ready snapshot that is kept is newer, or the next one has no other place
+`},
+		"the last one of a PVC that is gone": {3, 0, `
+shop/db-9-20260129000000
+  Schedule tiers, PVC db-9
+  Taken for 2026-01-29T00:00:00Z, 2d ago; Ready
+
+FROM                   IN    VERDICT   RULE       BECAUSE
+2026-01-31T00:20:00Z   now   kept      KeptLast   keep.last selects it
+
+The passing of time alone does not delete it.
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := all[test.series].Snapshots[test.snapshot]
+			r := &whyResult{Namespace: "shop", Name: o.GetName(), Schedule: "tiers"}
+			r.judge(judge, all[test.series], s.Now, s.Now.Add(ahead.MaxAhead), true)
+			clitest.Golden(t, func(b *bytes.Buffer) error { return printWhy(b, &term.Output{}, r, s.Now) }, test.want)
+		})
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+)
+
+// Choice is which snapshots are restored, or verified, and to which PVCs.
+type Choice struct {
+	*term.Factory
+	// The flags, as they are written.
+	Snapshot, Claim, Schedule, Time, DryRun string
+	AllowIncomplete                         bool
+	// Doing says what is done with the snapshot that is chosen.
+	Doing   string
+	Waiting Wait
+	Output  term.Output
+
+	Options   recovery.Options
+	asOf, now time.Time
+}
+
+// Restored is a snapshot and the PVC that it becomes.
+type Restored struct {
+	Snapshot *snapshotv1.VolumeSnapshot
+	Source   recovery.Source
+	recovery.Plan
+}
+
+// Values of --dry-run.
+const (
+	DryRunNone   = "none"
+	DryRunClient = "client"
+	DryRunServer = "server"
+)
+
+// DryRuns say what was done.
+var DryRuns = map[string]string{DryRunNone: "created", DryRunServer: "created (server dry run)", DryRunClient: "created (dry run)"}
+
+// Check checks the flags, and reads what they mean.
+func (r *Choice) Check() error {
+	r.now = r.Clock.Now()
+	r.asOf = r.now
+	switch {
+	case term.Given(r.Snapshot, r.Claim, r.Schedule) != 1:
+		return errors.New("name one of a snapshot, --pvc and --schedule")
+	case DryRuns[r.DryRun] == "":
+		return fmt.Errorf("invalid --dry-run %q: use one of none, server, client", r.DryRun)
+	case r.Waiting.Enabled && r.DryRun != DryRunNone:
+		return errors.New("--wait has nothing to wait for with --dry-run")
+	case r.Time != "" && r.Snapshot != "":
+		return errors.New("--as-of chooses a snapshot: name a PVC or a schedule with it, not a snapshot")
+	}
+	return nil
+}
+
+// Choose returns the snapshots to restore.
+func (r *Choice) Choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot, error) {
+	if r.Time != "" {
+		now, err := r.ServerTime(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read the API server's clock: %w", err)
+		}
+		if r.asOf, err = r.Factory.AsOf(r.Time, now); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case r.Snapshot != "":
+		v, err := view.GetSnapshot(ctx, r.Factory, r.Snapshot)
+		if err != nil {
+			return nil, err
+		}
+		if group, isGroup := v.(*groupv1.VolumeGroupSnapshot); isGroup {
+			return r.chooseGroup(ctx, group)
+		}
+		return []*snapshotv1.VolumeSnapshot{v.(*snapshotv1.VolumeSnapshot)}, nil
+	case r.Claim != "":
+		v, err := r.chooseOfClaim(ctx, r.Claim)
+		return []*snapshotv1.VolumeSnapshot{v}, err
+	}
+	return r.chooseSet(ctx, r.Schedule)
+}
+
+func (r *Choice) chooseOfClaim(ctx context.Context, name string) (*snapshotv1.VolumeSnapshot, error) {
+	all := &snapshotv1.VolumeSnapshotList{}
+	if err := r.List(ctx, all, client.InNamespace(r.Namespace)); err != nil {
+		return nil, err
+	}
+	claim := &corev1.PersistentVolumeClaim{}
+	err := r.Get(ctx, name, claim)
+	if apierrors.IsNotFound(err) {
+		claim, err = nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := recovery.Choose(recovery.OfClaim(all.Items, name, claim), name, r.asOf, r.now)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(r.ErrOut, "%s %s, of %s (%s ago)\n", r.Doing, v.Name, term.Timestamp(recovery.Time(v, r.now)), term.Age(r.now, recovery.Time(v, r.now)))
+	if recovery.Imported(v) {
+		r.Warn("%s was imported: only its label says that it is of PersistentVolumeClaim %s", v.Name, name)
+	}
+	return v, nil
+}

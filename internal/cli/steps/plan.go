@@ -1,0 +1,78 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package steps
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+)
+
+// Plan plans the restore of all snapshots, and returns all errors. toNamespace is empty for their own namespace.
+func (r *Choice) Plan(ctx context.Context, found []*snapshotv1.VolumeSnapshot, toNamespace string) ([]Restored, error) {
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := r.List(ctx, claims, client.InNamespace(r.Namespace)); err != nil {
+		return nil, err
+	}
+	taken := claims
+	if toNamespace != "" {
+		taken = &corev1.PersistentVolumeClaimList{}
+		if err := r.List(ctx, taken, client.InNamespace(toNamespace)); err != nil {
+			return nil, err
+		}
+	}
+	cluster := recovery.Cluster{Claims: map[string]bool{}, Planned: map[string]bool{}}
+	for i := range taken.Items {
+		p := &taken.Items[i]
+		cluster.Claims[p.Name] = !slices.ContainsFunc(found, func(v *snapshotv1.VolumeSnapshot) bool {
+			return toNamespace != "" && recovery.IsClone(p, recovery.CloneName(v.UID, toNamespace, p.Name))
+		})
+	}
+	classes := &storagev1.StorageClassList{}
+	err := r.List(ctx, classes)
+	if cluster.ClassesUnknown = apierrors.IsForbidden(err); err != nil && !cluster.ClassesUnknown {
+		return nil, err // users of a namespace may not be allowed to read StorageClasses
+	}
+	cluster.StorageClasses = classes.Items
+	var all []Restored
+	var errs []error
+	for _, v := range found {
+		source, err := SourceOf(ctx, r.Client, v, claims.Items)
+		if err != nil {
+			return nil, err
+		}
+		plan, err := recovery.Claim(source, cluster, r.Options)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		cluster.Planned[plan.Claim.Name] = true
+		all = append(all, Restored{Snapshot: v, Source: source, Plan: plan})
+	}
+	return all, errors.Join(errs...)
+}
+
+// SourceOf reads what the restore of a snapshot depends on. Users of a namespace may
+// not be allowed to read contents and classes.
+func SourceOf(
+	ctx context.Context, c client.Reader, v *snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim,
+) (s recovery.Source, err error) {
+	s = recovery.Source{Snapshot: v, Claim: recovery.SourceClaim(v, claims)}
+	if v.Status != nil && v.Status.BoundVolumeSnapshotContentName != nil {
+		s.Content, s.ContentGone, err = view.ReadIfAllowed(ctx, c, *v.Status.BoundVolumeSnapshotContentName, &snapshotv1.VolumeSnapshotContent{})
+	}
+	if err == nil && v.Spec.VolumeSnapshotClassName != nil {
+		s.Class, _, err = view.ReadIfAllowed(ctx, c, *v.Spec.VolumeSnapshotClassName, &snapshotv1.VolumeSnapshotClass{})
+	}
+	return s, err
+}

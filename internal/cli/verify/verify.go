@@ -1,0 +1,273 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package verify is the command verify, which restores snapshots in drills as internal/core decides.
+//
+//	verify.go  the command, and what is printed
+//	drill.go   one drill
+//	image.go   its image
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
+	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/verify/internal/core"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/report"
+)
+
+// verification is one run of verify.
+type verification struct {
+	*term.Factory
+	// choice are the snapshots, and the PVCs that they are restored to.
+	choice      *steps.Choice
+	options     core.Options
+	user, group int64
+	parallel    int
+	allowRetain bool
+
+	mu sync.Mutex // of output
+}
+
+// New returns the command verify.
+func New(f *term.Factory) *cobra.Command {
+	choice := &steps.Choice{Factory: f, Doing: "Verifying", Options: recovery.Options{Name: "verify-" + recovery.SnapshotPlaceholder}}
+	r := &verification{Factory: f, choice: choice}
+	cmd := &cobra.Command{
+		Use:     "verify (SNAPSHOT | --pvc PVC | --schedule NAME) [-- COMMAND...]",
+		GroupID: term.GroupAct,
+		Short:   "Prove that snapshots can be restored",
+		Long: `Restore a snapshot, the newest one of a PVC, or those of all PVCs of a schedule, to a volume of a Job, and run a command on
+the data. The Job owns the volume: Kubernetes deletes both after the timeout, even if this command is gone.
+
+The command finds the data in ` + core.DataPath + ` (a block volume: a device), and the names in the variables SNAPSHOT and PVC. Without a
+command, there must be data, and all data of every regular file must be readable. It runs as the user of the pod that mounts the PVC
+now, on the nodes that this one may run on, and without any permission in the cluster. Without such a pod, the namespace's own
+rules choose the user, unless --run-as-user and --fs-group do.
+
+If it ends with 0, the snapshot gets the annotation ` + v1alpha1.AnnotationVerifiedAt + `, else
+` + v1alpha1.AnnotationVerifyFailed + ` with its last line. retention.minVerified keeps verified snapshots. A snapshot
+that the storage refuses to restore until the timeout has failed, too. Anything else, such as a quota, an image that is missing, or
+the timeout, says nothing about the data, and no annotation is written.
+` + fmt.Sprintf("\nThe exit code is %d if a snapshot failed, and %d if it is unknown whether all are good.", term.ExitFound, term.ExitTimeout),
+		Example: `  # The newest snapshot of a PVC
+  kubectl snapsched verify --pvc pgdata
+
+  # All PVCs of a schedule, five at a time
+  kubectl snapsched verify --schedule nightly --parallel 5
+
+  # With the application's own check
+  kubectl snapsched verify --pvc pgdata --image postgres:18 -- pg_checksums --check -D /snapshot/pgdata`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: term.CompleteOne(f.CompleteSnapshots()),
+	}
+	cmd.RunE = f.Connected(func(ctx context.Context, args []string) error {
+		named := args
+		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+			named, r.options.Command = args[:dash], args[dash:]
+		}
+		if len(named) > 1 {
+			return errors.New("name one snapshot; a command comes after --")
+		}
+		choice.Snapshot = strings.Join(named, "")
+		if cmd.Flags().Changed("run-as-user") {
+			r.options.RunAsUser = &r.user
+		}
+		if cmd.Flags().Changed("fs-group") {
+			r.options.FSGroup = &r.group
+		}
+		return r.run(ctx)
+	})
+	cmd.Flags().StringVar(&choice.Claim, "pvc", "", "Verify the newest ready snapshot of this PVC.")
+	cmd.Flags().StringVar(&choice.Schedule, "schedule", "", "Verify the newest ready snapshot of each PVC of this schedule.")
+	cmd.Flags().StringVar(&choice.Time, "as-of", "", "Verify snapshots of this time or earlier: "+term.AsOfForms+".")
+	cmd.Flags().StringVar(&r.options.Image, "image", "", "Image of the command. If omitted, the operator's, where its Deployment can be "+
+		"read, else that of this release. Without a command, it has to contain "+core.DefaultCommand[0]+".")
+	cmd.Flags().DurationVar(&r.options.Timeout, "drill-timeout", time.Hour, "How long a drill may take, its start included.")
+	cmd.Flags().IntVar(&r.parallel, "parallel", 1, "How many drills run at once.")
+	cmd.Flags().Int64Var(&r.user, "run-as-user", 0, "User ID of the command, instead of that of the pod that mounts the PVC.")
+	cmd.Flags().Int64Var(&r.group, "fs-group", 0, "Group ID of the command and of the volume, instead of that of the pod that mounts the PVC.")
+	cmd.Flags().StringVar(&choice.Options.StorageClass, "storage-class", "", "Storage class of the volume, instead of the source PVC's.")
+	cmd.Flags().BoolVar(&r.allowRetain, "allow-retain", false,
+		"Use a storage class with reclaimPolicy Retain, or one that may not be read: somebody has to delete the volumes.")
+	cmd.Flags().StringVar(&choice.DryRun, "dry-run", steps.DryRunNone, `"client": only print the Jobs.`)
+	choice.Output.AddFlags(cmd, false, term.JSON, term.YAML)
+	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
+	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
+	return cmd
+}
+
+// run plans all drills before it starts the first one.
+func (r *verification) run(ctx context.Context) error {
+	switch {
+	case r.choice.DryRun == steps.DryRunServer:
+		return errors.New("--dry-run is none or client")
+	case r.choice.Output.Structured() && r.choice.DryRun == steps.DryRunNone:
+		return errors.New("-o is for --dry-run=client")
+	case r.options.Timeout < time.Second, r.parallel < 1:
+		return errors.New("--drill-timeout is at least 1s, and --parallel at least 1")
+	}
+	if err := r.choice.Check(); err != nil {
+		return err
+	}
+	found, err := r.choice.Choose(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := r.choice.Plan(ctx, found, "")
+	if err != nil {
+		return err
+	}
+	if r.options.Image == "" {
+		if r.options.Image, err = drillImage(ctx, r.Factory); err != nil {
+			return err
+		}
+	}
+	pods := &corev1.PodList{}
+	if err := r.List(ctx, pods, client.InNamespace(r.Namespace)); err != nil {
+		return err
+	}
+	drills := make([]*drill, len(all))
+	for i, p := range all {
+		provisioner, err := r.checkReclaim(ctx, *p.Claim.Spec.StorageClassName)
+		if err != nil {
+			return err
+		}
+		drills[i] = &drill{verification: r, snapshot: p.Snapshot, volume: core.Volume{Provisioner: provisioner}}
+		drills[i].job = core.Job(p.Snapshot, p.Claim, userOf(pods.Items, p.Snapshot), r.options)
+	}
+	if r.choice.DryRun == steps.DryRunClient {
+		return r.printJobs(drills)
+	}
+	return r.drill(ctx, drills)
+}
+
+// drill runs the drills, and returns an error if one failed or was inconclusive.
+func (r *verification) drill(ctx context.Context, drills []*drill) error {
+	var group errgroup.Group
+	group.SetLimit(r.parallel)
+	for _, d := range drills {
+		group.Go(func() error {
+			if d.run(ctx); !d.FailedIfOthers {
+				r.tell(r.Out, d.snapshot, words[d.Result], d.Reason)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	r.settle(ctx, drills)
+	result := func(is core.Result) bool {
+		return slices.ContainsFunc(drills, func(d *drill) bool { return d.Result == is })
+	}
+	switch {
+	case result(core.Failed):
+		return term.ErrFound
+	case result(core.Inconclusive):
+		return fmt.Errorf("%w: nothing was learned about some snapshots", term.ErrInconclusive)
+	}
+	return nil
+}
+
+// words say how a drill ended.
+var words = map[core.Result]string{core.Verified: "verified", core.Failed: "failed", core.Inconclusive: "inconclusive"}
+
+func (r *verification) tell(w io.Writer, v *snapshotv1.VolumeSnapshot, what, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if reason != "" {
+		what += ": " + report.Text(reason, maxReason)
+	}
+	fmt.Fprintln(w, term.SnapshotResource+"/"+v.Name+" "+what)
+}
+
+// maxReason bounds the reason of a failed drill in bytes, in the output and in the annotation.
+const maxReason = 200
+
+func (r *verification) printJobs(drills []*drill) error {
+	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+	for _, d := range drills {
+		list.Items = append(list.Items, runtime.RawExtension{Object: d.job})
+	}
+	if !r.choice.Output.Structured() {
+		r.choice.Output.Format = term.YAML
+	}
+	if len(drills) == 1 {
+		return r.choice.Output.PrintStructured(r.Out, drills[0].job)
+	}
+	return r.choice.Output.PrintStructured(r.Out, list)
+}
+
+// checkReclaim refuses a class whose volumes stay when their PVC is deleted, and returns its provisioner; empty if it is
+// unknown.
+func (r *verification) checkReclaim(ctx context.Context, name string) (provisioner string, err error) {
+	class, _, err := view.ReadIfAllowed(ctx, r.Client, name, &storagev1.StorageClass{})
+	switch {
+	case err != nil:
+		return "", err
+	case class == nil && r.allowRetain:
+		return "", nil
+	case class == nil:
+		return "", fmt.Errorf("StorageClass %s does not exist or may not be read, so volumes of drills might stay: "+
+			"get permission to get it, or use --allow-retain", name)
+	case !r.allowRetain && ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete) == corev1.PersistentVolumeReclaimRetain:
+		return "", fmt.Errorf("StorageClass %s has reclaimPolicy Retain, so the volumes of drills would stay: "+
+			"name another one with --storage-class, or use --allow-retain and delete them", name)
+	}
+	return class.Provisioner, nil
+}
+
+// userOf returns the pod that mounts the source PVC of a snapshot now; nil if there is none.
+func userOf(pods []corev1.Pod, v *snapshotv1.VolumeSnapshot) *corev1.Pod {
+	for i := range pods {
+		if pods[i].Status.Phase != corev1.PodRunning {
+			continue
+		}
+		for _, volume := range pods[i].Spec.Volumes {
+			if c := volume.PersistentVolumeClaim; c != nil && c.ClaimName == ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") {
+				return &pods[i]
+			}
+		}
+	}
+	return nil
+}
+
+// NewReadData is the default command of a drill. It runs in the drill's pod.
+func NewReadData(f *term.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use: "read-data PATH", Hidden: true, Args: cobra.ExactArgs(1),
+		Short:       "Read all data, in the pod of a drill",
+		Annotations: map[string]string{term.FailsWith: strconv.Itoa(term.ExitFound)},
+		RunE: func(_ *cobra.Command, args []string) error {
+			files, bytes, err := core.ReadData(args[0])
+			if err == nil {
+				fmt.Fprintf(f.Out, "read %s with %d bytes\n", term.Plural(files, "file"), bytes)
+			}
+			if errors.Is(err, core.ErrDenied) {
+				return fmt.Errorf("%w: %w", term.ErrInconclusive, err)
+			}
+			return err
+		},
+	}
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ahead
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// fates are the ends of those snapshots of a series that exist at the beginning.
+type fates struct {
+	counted    int
+	Ends       map[string]end
+	spared     map[string]int // at first, by reason
+	misfits    []string       // what the storage has no place for, at first
+	stops      string         // why no snapshots are taken, at first
+	takes      time.Time      // the slot for which one is taken, at first
+	incomplete bool
+}
+
+type end struct {
+	At     time.Time
+	reason string
+}
+
+// FatesOf lets time pass over a series, within an amount of work (zero: maxWork). Without a judge nothing is deleted.
+func FatesOf(judge *snapshots.Judge, of *view.Series, now, until time.Time, work int) fates {
+	f := fates{Ends: map[string]end{}, spared: map[string]int{}}
+	if judge == nil {
+		return f
+	}
+	var existing map[string]bool
+	creates := false
+	sim := Simulate(judge, now, of)
+	sim.limit = cmp.Or(work, MaxWork)
+	for !sim.Now.After(until) {
+		if f.incomplete = sim.Exhausted(); f.incomplete {
+			break
+		}
+		at, d, more := sim.Step()
+		if sim.steps == 1 {
+			existing = f.begin(&d)
+		}
+		for _, removal := range d.Delete {
+			if name := removal.Object.GetName(); existing[name] {
+				f.Ends[name] = end{at, removal.Reason}
+			}
+		}
+		if !more || len(f.Ends) == len(existing) {
+			break
+		}
+		creates = creates || len(d.Create) > 0
+		if creates && sim.Now.After(at) && regular(&d, at) && !judge.Delays(at) {
+			f.incomplete = !f.ahead(sim, &d, existing, at, until)
+			break
+		}
+	}
+	return f
+}
+
+// begin counts the snapshots that exist at the beginning. It returns the names of those that
+// may have an end, which one with data that is held for ever has not.
+func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
+	f.counted = len(d.Outputs)
+	existing := map[string]bool{}
+	for i := range d.Outputs {
+		if s := &d.Series.Snapshots[i]; !s.Deleting && (s.Uncut() || !s.HeldUntil.Equal(retention.Forever)) {
+			existing[s.Name] = true
+		}
+		if reason := d.SparedFor[i]; reason != "" {
+			f.spared[reason]++
+		}
+	}
+	for _, p := range d.Problems {
+		switch p.Reason {
+		case v1alpha1.ReasonVolumeLimit, v1alpha1.ReasonInvalidClassAnnotation:
+			f.misfits = append(f.misfits, p.Message)
+		case v1alpha1.ReasonGroupStopped: // it passes by itself when the PVC is Bound
+			f.misfits = append(f.misfits, strings.TrimPrefix(p.String(), p.Claim+": "))
+		}
+	}
+	f.stops, f.takes = stops(d), takes(d)
+	return existing
+}
+
+// ahead continues a simulation after a judgment as a life. It returns false if that would
+// take too long.
+func (f *fates) ahead(sim *simulation, d *snapshots.Judgment, existing map[string]bool, at, until time.Time) bool {
+	l := &life{
+		limit: sim.limit, policy: sim.judge.Policy(), slots: slotsOf(sim.judge, sim.Judged()), now: at, next: d.Retention.Next,
+		ended: func(name string, at time.Time, v retention.Verdict) { f.Ends[name] = end{at, v.String()} },
+	}
+	for i, s := range d.Series.Snapshots {
+		if d.Retention.Verdicts[i].Delete() {
+			continue
+		}
+		// One that is held for ever keeps its name, which decides among snapshots of one slot.
+		if !existing[s.Name] && !s.HeldUntil.Equal(retention.Forever) {
+			s.Name = ""
+		}
+		l.series = append(l.series, s)
+	}
+	for len(f.Ends) < len(existing) {
+		if l.step(until) == nil {
+			return !l.exhausted()
+		}
+	}
+	return true
+}
+
+// garbage are the snapshots that are deleted with their schedule: those that have a
+// reference to it, and no other owner. Those that stay are counted if they are its own.
+func garbage(s *v1alpha1.SnapshotSchedule, of *view.Series, now time.Time) fates {
+	f := fates{Ends: map[string]end{}}
+	for _, o := range of.Snapshots {
+		collected := snapshots.CollectedWith(o, s)
+		if collected {
+			f.Ends[o.GetName()] = end{now, reasonGarbage}
+		}
+		if collected || snapshots.Ownership.Owns(s, o) {
+			f.counted++
+		}
+	}
+	return f
+}

@@ -1,0 +1,12 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protection
+
+import (
+	"testing"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m) }

@@ -1,0 +1,182 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package protection says whether PVCs are protected.
+//
+//	protection.go  of all PVCs, and what has no schedule
+//	claim.go       of one PVC
+//	remedy.go      what to do about a gap
+//	contexts.go    of several clusters
+package protection
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// Protection is whether a PVC is protected.
+type Protection string
+
+const (
+	Protected   Protection = "Protected"
+	Pending     Protection = "Pending"     // selected, without a ready snapshot yet
+	Unknown     Protection = "Unknown"     // pending or skipped: the user may not read VolumeSnapshotClasses
+	Unprotected Protection = "Unprotected" // a gap
+	Stale       Protection = "Stale"       // a gap: the recovery point is older than it should be
+	Skipped     Protection = "Skipped"     // no schedule can snapshot it now
+	Excluded    Protection = "Excluded"    // it is annotated so
+)
+
+// Coverage is what is protected, and what is left over.
+type Coverage struct {
+	Claims    []ClaimCoverage `json:"persistentVolumeClaims"`
+	Leftovers []leftover      `json:"snapshotsWithoutSchedule"`
+	// Unread are the clusters of --contexts that could not be read.
+	Unread []UnreadCluster `json:"unreadClusters,omitempty"`
+	// Missing is set if no cluster has the namespace: one that was mistyped has no gaps.
+	Missing error `json:"-"`
+}
+
+// ClaimCoverage says whether a PVC is protected, and why not.
+type ClaimCoverage struct {
+	// Cluster is the context's name, with --contexts.
+	Cluster           string       `json:"cluster,omitempty"`
+	Namespace         string       `json:"namespace"`
+	Name              string       `json:"name"`
+	Protection        Protection   `json:"protection"`
+	Gap               bool         `json:"gap"`
+	Schedules         []string     `json:"schedules,omitempty"`
+	RecoveryPointTime *metav1.Time `json:"recoveryPointTime,omitempty"`
+	// VerifiedTime is the last success of a drill, under any schedule; VerificationFailed is set if the
+	// last drill under one of them failed.
+	VerifiedTime       *metav1.Time `json:"verifiedTime,omitempty"`
+	VerificationFailed bool         `json:"verificationFailed,omitempty"`
+	Reason             string       `json:"reason,omitempty"`
+	// Note says what somebody may have meant otherwise.
+	Note string `json:"note,omitempty"`
+	// byRollback is set if only an unfinished rollback excludes it.
+	byRollback bool
+}
+
+// leftover are snapshots whose schedule is gone: nothing deletes them.
+type leftover struct {
+	Cluster   string `json:"cluster,omitempty"`
+	Namespace string `json:"namespace"`
+	Schedule  string `json:"schedule"`
+	Snapshots int    `json:"snapshots"`
+}
+
+// ReadCoverage reads what is protected in one cluster.
+func ReadCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, now time.Time) (*Coverage, error) {
+	if err := f.Connect(); err != nil {
+		return nil, err
+	}
+	matches, err := labels.Parse(scope.Selector)
+	if err != nil {
+		return nil, err
+	}
+	schedules, err := view.ReadSchedules(ctx, f, scope.Namespace(f), "")
+	if err != nil {
+		return nil, err
+	}
+	inv, err := view.ReadInventory(ctx, f, scope.Namespace(f), matches, view.Managed)
+	if err != nil {
+		return nil, err
+	}
+	if inv.Origins, err = view.ReadOrigins(ctx, f, schedules); err != nil {
+		return nil, err
+	}
+	found := CoverageOf(schedules, inv, now)
+	if namespace := scope.Namespace(f); len(found.Claims) == 0 && namespace != "" {
+		// Its users may not be allowed to read it.
+		if err := f.Client.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
+			found.Missing = err
+		}
+	}
+	return found, nil
+}
+
+// CoverageOf judges every PVC under every schedule of its namespace.
+func CoverageOf(found []*v1alpha1.SnapshotSchedule, inv *view.Inventory, now time.Time) *Coverage {
+	all := &Coverage{Claims: []ClaimCoverage{}, Leftovers: leftovers(found, inv)}
+	under := map[client.Object][]Relation{}
+	for _, s := range found {
+		judge, judged, invalid := inv.Judged(s, now)
+		if invalid != nil {
+			for _, claim := range inv.Claims[s.Namespace] {
+				if matches, err := s.Spec.Selector.AsSelector(); err == nil && matches.Matches(labels.Set(claim.GetLabels())) {
+					under[claim] = append(under[claim], Relation{schedule: s.Name, inactive: "its spec is invalid"})
+				}
+			}
+			continue
+		}
+		decided := inv.Origins.Decided(s)
+		for of, d := range judged {
+			if of.State(judge) != view.StateSelected {
+				continue
+			}
+			if of.Claim != nil {
+				under[of.Claim] = append(under[of.Claim], RelationOf(decided, of.Claim, d, now))
+			}
+			for i := range d.Parts {
+				claim := of.ClaimNamed(d.Parts[i].Claim)
+				under[claim] = append(under[claim], RelationOf(decided, claim, d.OfPart(i), now))
+			}
+		}
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(inv.Claims)) {
+		for _, o := range inv.Claims[namespace] {
+			all.Claims = append(all.Claims, ClaimCoverageOf(o.(*corev1.PersistentVolumeClaim), under[o], &inv.Classes))
+		}
+	}
+	return all
+}
+
+// leftovers counts the snapshots whose schedule is gone.
+func leftovers(found []*v1alpha1.SnapshotSchedule, inv *view.Inventory) []leftover {
+	known, counts := map[leftover]bool{}, map[leftover]int{}
+	for _, s := range found {
+		known[leftover{Namespace: s.Namespace, Schedule: s.Name}] = true
+	}
+	for namespace := range inv.Namespaces() {
+		for _, v := range slices.Concat(inv.Snapshots[namespace], inv.Groups[namespace]) {
+			of := leftover{Namespace: namespace, Schedule: v.GetLabels()[v1alpha1.LabelSchedule]}
+			if !known[of] && of.Schedule != "" && !snapshots.GroupMember(v) {
+				counts[of]++
+			}
+		}
+	}
+	all := []leftover{}
+	for of, n := range counts {
+		all = append(all, leftover{Namespace: of.Namespace, Schedule: of.Schedule, Snapshots: n})
+	}
+	slices.SortFunc(all, func(a, b leftover) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Schedule, b.Schedule))
+	})
+	return all
+}
+
+// Gaps returns how many PVCs are not protected, and should be.
+func (c *Coverage) Gaps() int {
+	n := 0
+	for i := range c.Claims {
+		if c.Claims[i].Gap {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,93 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+)
+
+// snapshotTypes are what may stand before the name of a VolumeSnapshot, groupTypes before that of a VolumeGroupSnapshot.
+var (
+	snapshotTypes = []string{"vs", "volumesnapshot", "volumesnapshots", term.SnapshotResource, "volumesnapshots.snapshot.storage.k8s.io"}
+	groupTypes    = []string{
+		"vgs", "volumegroupsnapshot", "volumegroupsnapshots", term.GroupResource, "volumegroupsnapshots.groupsnapshot.storage.k8s.io",
+	}
+)
+
+// GetSnapshot reads a VolumeSnapshot or, if there is none of the name, a VolumeGroupSnapshot. A type before the name, as kubectl
+// and this plugin print it, says which of them.
+func GetSnapshot(ctx context.Context, f *term.Factory, name string) (client.Object, error) {
+	kind := ""
+	if before, after, found := strings.Cut(name, "/"); found {
+		kind, name = strings.ToLower(before), after
+		if !slices.Contains(snapshotTypes, kind) && !slices.Contains(groupTypes, kind) {
+			return nil, fmt.Errorf("%s/%s is neither a VolumeSnapshot nor a VolumeGroupSnapshot", before, after)
+		}
+	}
+	v, group := &snapshotv1.VolumeSnapshot{}, &groupv1.VolumeGroupSnapshot{}
+	if slices.Contains(groupTypes, kind) {
+		return group, f.Get(ctx, name, group)
+	}
+	err := f.Get(ctx, name, v)
+	if kind == "" && apierrors.IsNotFound(err) && f.Get(ctx, name, group) == nil {
+		return group, nil
+	}
+	return v, err
+}
+
+// ResourceOf returns the resource of a snapshot, and its kind.
+func ResourceOf(v client.Object) (resource, kind string) {
+	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); isGroup {
+		return term.GroupResource, "VolumeGroupSnapshot"
+	}
+	return term.SnapshotResource, "VolumeSnapshot"
+}
+
+// BeingDeleted is the error about a snapshot that is being deleted.
+func BeingDeleted(v client.Object) error {
+	_, kind := ResourceOf(v)
+	return fmt.Errorf("%s %s is being deleted", kind, v.GetName())
+}
+
+// LookUp reads an object; nil if there is none.
+func LookUp[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, c client.Reader, key client.ObjectKey, o P) (P, error) {
+	if err := c.Get(ctx, key, o); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return o, nil
+}
+
+// read reads a cluster-scoped object. It returns nil if that is gone or may not be
+// ReadIfAllowed.
+func ReadIfAllowed[T client.Object](ctx context.Context, c client.Reader, name string, o T) (found T, gone bool, err error) {
+	switch err := c.Get(ctx, client.ObjectKey{Name: name}, o); {
+	case apierrors.IsNotFound(err):
+		return found, true, nil
+	case apierrors.IsForbidden(err):
+		return found, false, nil
+	case err != nil:
+		return found, false, err
+	}
+	return o, false, nil
+}
+
+// ReadyStatus is the status of a snapshot that is ready.
+func ReadyStatus(cut metav1.Time) *snapshotv1.VolumeSnapshotStatus {
+	return &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: &cut}
+}
