@@ -139,23 +139,15 @@ const soon = 24 * time.Hour
 // ofVolumes returns whether it matters which snapshots a volume has.
 func (c *capacity) ofVolumes() bool { return c.perVolume > 0 || c.spacing > 0 }
 
-// volumeOf returns the volume of a PVC.
-func volumeOf(claim *corev1.PersistentVolumeClaim, c capacity, seen mapcontroller.Observation) volume {
-	if !c.ofVolumes() {
-		return volume{capacity: c}
-	}
-	return volumesOf([]*corev1.PersistentVolumeClaim{claim}, c, seen)[0]
-}
-
 // volumesOf returns the volumes of PVCs of a namespace with all their snapshots, among which the outputs may be, and which may repeat.
-// It reads the record of a group snapshot once: there may be many of them, of many PVCs.
+// None, if it does not matter which snapshots a volume has. It reads the record of a group snapshot once: there may be many of them, of many PVCs.
 func volumesOf(claims []*corev1.PersistentVolumeClaim, c capacity, seen mapcontroller.Observation) []volume {
+	if !c.ofVolumes() { // as nearly always, and each pass asks
+		return nil
+	}
 	all, at := make([]volume, len(claims)), make(map[string]int, len(claims))
 	for i, claim := range claims {
 		all[i].capacity, at[claim.Name] = c, i
-	}
-	if !c.ofVolumes() {
-		return all
 	}
 	singles, groups := sets.New[string](), sets.New[string]()
 	for _, o := range slices.Concat(seen.Outputs, seen.Related) {

@@ -352,7 +352,7 @@ func TestImportedGroupSnapshotsDoNotCountForTheVolume(t *testing.T) {
 		g := group(7*time.Hour, "a", "a")
 		of(g.VolumeGroupSnapshot)
 		seen := mapcontroller.Observation{Now: noon, MapKey: wholeKey, Outputs: []client.Object{g.VolumeGroupSnapshot}}
-		v := volumeOf(claim("a").member().PersistentVolumeClaim, capacity{perVolume: 1}, seen)
+		v := volumesOf([]*corev1.PersistentVolumeClaim{claim("a").member().PersistentVolumeClaim}, capacity{perVolume: 1}, seen)[0]
 		if want := name == "taken"; v.full() != want {
 			t.Errorf("%s: full is %v, want %v", name, v.full(), want)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,8 +16,11 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
-// annotationDefaultClass is that of a driver's default class.
-const annotationDefaultClass = "snapshot.storage.kubernetes.io/is-default-class"
+// The annotations of a driver's default class, and of its default class of group snapshots.
+const (
+	annotationDefaultClass      = "snapshot.storage.kubernetes.io/is-default-class"
+	annotationDefaultGroupClass = "groupsnapshot.storage.kubernetes.io/is-default-class"
+)
 
 // Classes are the VolumeSnapshotClasses of the cluster.
 type Classes struct {
@@ -38,6 +42,14 @@ func (c Classes) notSnapshottable(claim *corev1.PersistentVolumeClaim) string {
 		return fmt.Sprintf("%s is an in-tree plugin, whose volumes cannot be snapshotted", d)
 	case d != "" && c.Known && c.count(d) == 0:
 		return fmt.Sprintf("no VolumeSnapshotClass belongs to driver %s", d)
+	}
+	return ""
+}
+
+// unfit is notSnapshottable as a reason to skip a PVC.
+func (c Classes) unfit(claim *corev1.PersistentVolumeClaim) string {
+	if why := c.notSnapshottable(claim); why != "" {
+		return Problem{Reason: v1alpha1.ReasonNotSnapshottable, Message: why}.String()
 	}
 	return ""
 }
@@ -219,20 +231,28 @@ func classChanged(before, after client.Object) bool {
 		slices.ContainsFunc(classAnnotations, func(key string) bool { return b.Annotations[key] != a.Annotations[key] })
 }
 
-// retains returns whether the data of a snapshot of a class stays in the storage when the
-// snapshot is deleted, as the class is now. No class stands for the driver's default.
-func (c Classes) retains(name *string, d driver) bool {
-	for _, o := range c.All {
-		class := classOf(o)
-		if class == nil || class.DeletionPolicy != snapshotv1.VolumeSnapshotContentRetain {
-			continue
+// retains returns whether the data of a snapshot of a class, or of a group snapshot, stays in the storage when it is
+// deleted, as the class is now. No class stands for the driver's default.
+func (c Classes) retains(ofGroup bool, name *string, d driver) bool {
+	return slices.ContainsFunc(c.All, func(o client.Object) bool {
+		of, policy, annotation := driver(""), snapshotv1.DeletionPolicy(""), annotationDefaultClass
+		switch class := o.(type) {
+		case *snapshotv1.VolumeSnapshotClass:
+			if ofGroup {
+				return false
+			}
+			of, policy = driver(class.Driver), class.DeletionPolicy
+		case *groupv1.VolumeGroupSnapshotClass:
+			if !ofGroup {
+				return false
+			}
+			of, policy, annotation = driver(class.Driver), snapshotv1.DeletionPolicy(class.DeletionPolicy), annotationDefaultGroupClass
 		}
-		if name != nil && class.Name == *name ||
-			name == nil && driver(class.Driver) == d && class.Annotations[annotationDefaultClass] == "true" {
-			return true
+		if policy != snapshotv1.VolumeSnapshotContentRetain {
+			return false
 		}
-	}
-	return false
+		return name != nil && o.GetName() == *name || name == nil && of == d && o.GetAnnotations()[annotation] == "true"
+	})
 }
 
 // limitedBy returns the driver whose limit a PVC's snapshot of a class counts towards.

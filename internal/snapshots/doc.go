@@ -16,8 +16,9 @@
 //	conditions.go   the conditions in it
 //	unprotected.go  counts the PVCs that no schedule protects
 //	mapping.go      which decision is made about a key
-//	groupmap.go     Map and Tombstone of groups
-//	map.go          Map and Tombstone of PVCs
+//	map.go          Map and Tombstone: a list of steps about a subject, which is a PVC or a group
+//	choice.go       by which class a subject is snapshotted, or why it is not; which PVCs are skipped
+//	groups.go       what concerns groups alone: when their PVCs settle, members that are sought, deletes that wait
 //	waits.go        how many snapshots count and wait, and why a group found no room
 //	inflight.go     creates wait until their storage driver has room
 //	nomatch.go      what labels exist where a spec selects no PVC
@@ -31,13 +32,13 @@
 //	protection.go   whether PVCs can be restored to a recent slot
 //	request.go      the problem of a malformed request; api/v1alpha1 parses requests
 //	edits.go        deletes wait for editDelay after an edit, and for an hour after an adoption
-//	groupseries.go  group snapshots as decisions see them, with their members; which PVCs are a group
 //	group.go        the VolumeGroupSnapshot that is created; the key of a group
+//	subject.go      what is decided about: a PVC, or a group of them, with its snapshots
+//	backups.go      the snapshots of a PVC, or group snapshots with their members, as decisions see them
 //	program.go      a compiled schedule, and which PVCs it selects
 //	origin.go       who has a say about a schedule, and by which spec it is decided: that of its ClusterSnapshotSchedule
 //	cache.go        what the cache holds, and how it is filled
 //	groupclass.go   by which VolumeGroupSnapshotClass a group can be snapshotted
-//	subject.go      what one snapshot is taken of: a PVC, or a group of them
 //	snapshot.go     the VolumeSnapshot that is created, and its name
 //	intern.go       shares what is equal in the snapshots of a PVC
 //	internclaim.go  shares what is equal in PVCs

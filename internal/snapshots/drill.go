@@ -51,13 +51,3 @@ func drillsOf(outputs []client.Object, series []retention.Snapshot, now time.Tim
 	}
 	return d
 }
-
-// addDrills adds what the drills of a PVC show.
-func (k *keyStatus) addDrills(d Drills) {
-	if !d.Verified.IsZero() {
-		k.verified = new(d.Verified)
-	}
-	if d.Failed.Reason != "" {
-		k.add(d.Failed)
-	}
-}

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 // Contract: CLASS-6.
@@ -131,8 +130,8 @@ func TestDriverThatLimits(t *testing.T) {
 		// What a pass asks for is what the cache shows of the snapshot later.
 		s := every("6h")
 		s.Spec.SnapshotTemplate.Spec = tc.template
-		p := &program{schedule: s.SnapshotSchedule, classesKnown: !tc.unknown}
-		if got, _ := p.limitedBy(c, tc.class, mapcontroller.Observation{Related: classes.All}); got != tc.want {
+		says := classes.limitedBy(c, &s.Spec.SnapshotTemplate.Spec, tc.class)
+		if got, _ := classes.limitOf(says, nil, c.CreationTimestamp.Time); got != tc.want {
 			t.Errorf("%s: asked for %q, want %q", name, got, tc.want)
 		}
 	}

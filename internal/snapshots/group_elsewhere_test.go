@@ -109,7 +109,8 @@ func TestWhatIsKnownOfARelabeledPVCIsOfAllKeys(t *testing.T) {
 		t.Errorf("the series of the PVC is %v", one)
 	}
 	s := every("24h").grouped()
-	setStatus(now, s.SnapshotSchedule, known(1, statusOf(r.judge.functions.Map(r.judge.observe(now, r.series(key))))))
+	decided, _ := r.judge.program.mapKey(r.judge.observe(now, r.series(key)))
+	setStatus(now, s.SnapshotSchedule, known(1, statusOf(decided)))
 	got := s.Status
 	for what, at := range map[string]*metav1.Time{
 		"oldestRecoveryPointTime": got.OldestRecoveryPointTime, "recoveryPointTime": got.RecoveryPointTime,

@@ -321,7 +321,7 @@ func TestNewGroupSnapshot(t *testing.T) {
 	a.Labels["instance"], b.Labels["instance"] = "one", "one"
 	p, err := newProgram(s.SnapshotSchedule, origin{}, true)
 	must(t, err)
-	d := p.mapGroup(mapcontroller.Observation{Now: noon, MapKey: p.groupKey(a), Selected: []client.Object{b.PersistentVolumeClaim, a.PersistentVolumeClaim}})
+	d, _ := p.mapKey(mapcontroller.Observation{Now: noon, MapKey: p.groupKey(a), Selected: []client.Object{b.PersistentVolumeClaim, a.PersistentVolumeClaim}})
 	v := d.Ensure[0].Object.(*groupv1.VolumeGroupSnapshot)
 	if got, want := toJSON(v.Spec.Source.Selector.MatchLabels), `{"app":"db","instance":"one"}`; got != want {
 		t.Errorf("selects %s, want %s", got, want)
@@ -357,7 +357,7 @@ func TestAPVCWithoutTheLabelBelongsToNoGroup(t *testing.T) {
 	}
 	before := ready(30 * time.Hour).VolumeSnapshot
 	before.Spec.Source.PersistentVolumeClaimName = &a.Name
-	d := p.mapGrouped(mapcontroller.Observation{Now: noon, MapKey: "a-uid", Selected: []client.Object{a.PersistentVolumeClaim}, Outputs: []client.Object{before}})
+	d, _ := p.mapKey(mapcontroller.Observation{Now: noon, MapKey: "a-uid", Selected: []client.Object{a.PersistentVolumeClaim}, Outputs: []client.Object{before}})
 	if len(d.Ensure)+len(d.Delete) > 0 {
 		t.Errorf("creates %v, deletes %v: the newest of an earlier spec should stay, and none be taken singly", d.Ensure, d.Delete)
 	}
@@ -429,7 +429,7 @@ func TestStrippedGroupsDecideAlike(t *testing.T) {
 	})
 	whole.Labels["more"], whole.Annotations["more"], whole.ManagedFields = "x", "y", []metav1.ManagedFieldsEntry{{}}
 	seen := mapcontroller.Observation{Now: noon, MapKey: wholeKey, Outputs: []client.Object{whole.VolumeGroupSnapshot}, Children: whole.members}
-	before := groupSeriesOf(seen)
+	before := backupsOf(seen)
 	stripped := mapcontroller.Observation{Now: noon, MapKey: wholeKey}
 	v, err := stripGroup(whole.DeepCopy())
 	must(t, err)
@@ -439,7 +439,7 @@ func TestStrippedGroupsDecideAlike(t *testing.T) {
 		must(t, err)
 		stripped.Children = append(stripped.Children, m.(client.Object))
 	}
-	if after := groupSeriesOf(stripped); toJSON(after.GroupSeries) != toJSON(before.GroupSeries) {
+	if after := backupsOf(stripped); toJSON(after.GroupSeries) != toJSON(before.GroupSeries) {
 		t.Errorf("got %s\nwant %s", toJSON(after.GroupSeries), toJSON(before.GroupSeries))
 	}
 	if got := v.(*groupv1.VolumeGroupSnapshot); len(got.Labels) != 1 || len(got.Annotations) != 2 || got.ManagedFields != nil {

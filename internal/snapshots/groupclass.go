@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -16,13 +15,10 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// annotationDefaultGroupClass is that of a driver's default class of group snapshots.
-const annotationDefaultGroupClass = "groupsnapshot.storage.kubernetes.io/is-default-class"
-
 // forGroup returns the class for the snapshots of a group, nil for the driver's default, and the
 // driver whose limits they count towards. A problem says why none can be taken.
-func (c Classes) forGroup(of *subject, named *string) (class *string, limit driver, refused Problem) {
-	d, refused := driverOfGroup(of)
+func (c Classes) forGroup(claims []*corev1.PersistentVolumeClaim, named *string) (class *string, limit driver, refused Problem) {
+	d, refused := driverOfGroup(claims)
 	switch {
 	case refused.Reason != "":
 		return nil, "", refused
@@ -61,23 +57,17 @@ func (c Classes) notGroupable(claim *corev1.PersistentVolumeClaim, named *string
 	if known && named != nil && len(c.groupClasses(exists)) == 0 {
 		return ""
 	}
-	why := c.notSnapshottable(claim)
 	d := driverOf(claim)
-	if why != "" && !d.inTree() { // a class of group snapshots is enough
-		ofDriver := func(class *groupv1.VolumeGroupSnapshotClass) bool { return driver(class.Driver) == d }
-		if !known || len(c.groupClasses(ofDriver)) > 0 {
-			return ""
-		}
-	}
-	if why == "" {
+	ofDriver := func(class *groupv1.VolumeGroupSnapshotClass) bool { return driver(class.Driver) == d }
+	if !d.inTree() && (!known || len(c.groupClasses(ofDriver)) > 0) { // a class of group snapshots is enough
 		return ""
 	}
-	return Problem{Reason: v1alpha1.ReasonNotSnapshottable, Message: why}.String()
+	return c.unfit(claim)
 }
 
 // driverOfGroup returns the driver of the PVCs of a group, empty if it is unknown.
-func driverOfGroup(of *subject) (d driver, refused Problem) {
-	for _, claim := range of.claims {
+func driverOfGroup(claims []*corev1.PersistentVolumeClaim) (d driver, refused Problem) {
+	for _, claim := range claims {
 		switch other := driverOf(claim); {
 		case other.inTree():
 			return "", Problem{Reason: v1alpha1.ReasonNoGroupSnapshotClass,
@@ -122,18 +112,6 @@ func (c Classes) groupClasses(which func(*groupv1.VolumeGroupSnapshotClass) bool
 		}
 	}
 	return found
-}
-
-// retainsGroups returns whether the data of a group snapshot of a class stays in the storage
-// when the group snapshot is deleted. No class stands for the driver's default.
-func (c Classes) retainsGroups(name *string, d driver) bool {
-	return len(c.groupClasses(func(class *groupv1.VolumeGroupSnapshotClass) bool {
-		if string(class.DeletionPolicy) != string(snapshotv1.VolumeSnapshotContentRetain) {
-			return false
-		}
-		return name != nil && class.Name == *name ||
-			name == nil && driver(class.Driver) == d && class.Annotations[annotationDefaultGroupClass] == "true"
-	})) > 0
 }
 
 // stripGroupClass reduces a VolumeGroupSnapshotClass to what decisions read.

@@ -99,7 +99,7 @@ func (w hostileWorld) status(r *reporter, s scheduleBuilder, p *program, i int) 
 	if w.flip("no default") {
 		seen.Related = seen.Related[1:]
 	}
-	decided := p.mapClaim(seen)
+	decided, _ := p.mapKey(seen)
 	outcome := mapcontroller.Outcome{}
 	if w.flip("queued") {
 		outcome.Queued = string(limits.InFlight)

@@ -295,12 +295,12 @@ func (f *inFlight) madeGroup(
 	if !backup.IsGroupKey(key) || v.Name != groupName(owner, key, backup.SlotOf(v)) || taken.Imported { // of what was imported, nothing is in progress
 		return false
 	}
-	var of subject
+	var claims []*corev1.PersistentVolumeClaim
 	for name, uid := range backup.ClaimsOf(v) {
 		claim := f.claim(v.Namespace, name)
 		exists := claim != nil && claim.UID == uid
 		if exists {
-			of.claims = append(of.claims, claim)
+			claims = append(claims, claim)
 		}
 		if exists || !taken.Uncut() {
 			s.Volumes = append(s.Volumes, string(uid))
@@ -310,8 +310,8 @@ func (f *inFlight) madeGroup(
 	classes := f.classes()
 	limit := classes.driverIn(v)
 	if limit == "" {
-		_, limit, _ = classes.forGroup(&of, v.Spec.VolumeGroupSnapshotClassName)
-		limit, _ = classes.limitOf(limit, series, oldestOf(of.claims))
+		_, limit, _ = classes.forGroup(claims, v.Spec.VolumeGroupSnapshotClassName)
+		limit, _ = classes.limitOf(limit, series, oldestOf(claims))
 	}
 	s.Limit = string(limit)
 	return len(s.Volumes) > 0
@@ -334,11 +334,9 @@ func (f *inFlight) retained(o client.Object) bool {
 	if s, known := backup.From(o); !known || s.Uncut() {
 		return false
 	}
-	if g, isGroup := o.(*groupv1.VolumeGroupSnapshot); isGroup {
-		return g.Spec.VolumeGroupSnapshotClassName != nil && f.classes().retainsGroups(g.Spec.VolumeGroupSnapshotClassName, "")
-	}
-	class := o.(*snapshotv1.VolumeSnapshot).Spec.VolumeSnapshotClassName
-	return class != nil && f.classes().retains(class, "")
+	_, isGroup := o.(*groupv1.VolumeGroupSnapshot)
+	class := backup.ClassOf(o)
+	return class != nil && f.classes().retains(isGroup, class, "")
 }
 
 // tried is called after each pass.

@@ -346,7 +346,7 @@ func (r *testReporter) decidedPass(t *testing.T, s scheduleBuilder, now time.Tim
 	t.Helper()
 	p, err := newProgram(s.SnapshotSchedule, origin{}, true)
 	must(t, err)
-	status := p.mapClaim(mapcontroller.Observation{
+	status := decider(p.mapKey).decision(mapcontroller.Observation{
 		Now: now, Related: []client.Object{class("fast", testDriver)}, Selected: []client.Object{claim("data").of(testDriver).PersistentVolumeClaim}, Outputs: series(snapshots).objects(),
 	}).Status.(*keyStatus)
 	outcome := mapcontroller.Outcome{}
@@ -492,7 +492,7 @@ func TestSlotThatFailedUntilItWasTooOldIsReported(t *testing.T) {
 			decide := func(s scheduleBuilder, c claimBuilder, now time.Time, age time.Duration) *keyStatus {
 				p, err := newProgram(s.SnapshotSchedule, origin{}, true)
 				must(t, err)
-				return p.mapClaim(mapcontroller.Observation{
+				return decider(p.mapKey).decision(mapcontroller.Observation{
 					Now: now, Related: []client.Object{class("fast", testDriver)},
 					Selected: []client.Object{c.PersistentVolumeClaim}, Outputs: series{ready(age)}.objects(),
 				}).Status.(*keyStatus)

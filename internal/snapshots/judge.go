@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,15 +21,26 @@ import (
 )
 
 // Judge makes the decisions of the operator about one schedule outside of the
-// operator, and says why. It is not safe for concurrent use.
+// operator, and says why.
 type Judge struct {
-	program   *program
-	classes   Classes
-	grace     grace
-	planner   *mapcontroller.Planner
-	functions mapcontroller.Program
-	// last is what retention decided last.
-	last Judgment
+	program *program
+	classes Classes
+	grace   grace
+	planner *mapcontroller.Planner
+}
+
+// judged is the status of a key with what was decided about.
+type judged struct {
+	status *keyStatus
+	of     *subject
+}
+
+// judging returns what was decided about in place of the status.
+func (f decider) judging(seen mapcontroller.Observation) mapcontroller.Decision {
+	d, of := f(seen)
+	status, _ := d.Status.(*keyStatus)
+	d.Status = judged{status, of}
+	return d
 }
 
 // Series is what a Judge decides about: the snapshots of a PVC under a schedule, or the group
@@ -120,17 +129,12 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 	}
 	p.groupClassesUnknown = classes.GroupsUnknown
 	functions := p.functions()
+	functions.Map, functions.Tombstone = decider(p.mapKey).judging, decider(p.tombstone).judging
 	planner, err := kinds().Planner(scheme, p.schedule, functions)
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{
-		program: p, classes: classes, grace: graceOf(p.schedule, p.from), planner: planner, functions: functions,
-	}
-	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string) {
-		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision, SparedFor: sparedFor}
-	}
-	return j, nil
+	return &Judge{program: p, classes: classes, grace: graceOf(p.schedule, p.from), planner: planner}, nil
 }
 
 // Keeps makes the number of snapshots that a simulation of the spec has found the one that its problems name.
@@ -184,11 +188,12 @@ func (j *Judge) Confirmation(reason string) string {
 func (j *Judge) Judge(now time.Time, of Series) Judgment {
 	seen := j.observe(now, of)
 	seen.Related = slices.Concat(seen.Related, of.Snapshots)
-	j.last = Judgment{}
 	built := j.planner.Plan(seen)
-	j.last.Adopt, j.last.Release, j.last.Create = built.Adopt, built.Release, objects(built.Create)
-	j.last.Delete, j.last.Next = built.Delete, built.Next
-	return j.complete(seen, built.Key.Status)
+	d := Judgment{Adopt: built.Adopt, Release: built.Release, Create: objects(built.Create), Delete: built.Delete, Next: built.Next}
+	if decided, ok := built.Key.Status.(judged); ok {
+		d.complete(decided.status, decided.of, seen.Now)
+	}
+	return d
 }
 
 // observe returns what the operator would see of a series.
@@ -220,14 +225,15 @@ func (j *Judge) related(restores []client.Object) []client.Object {
 // owner. It takes half the time, which counts in a simulation.
 func (j *Judge) Again(now time.Time, of Series) Judgment {
 	seen := j.observe(now, of)
-	j.last = Judgment{}
-	decide := j.functions.Tombstone
+	decide := j.program.tombstone
 	if len(seen.Selected) > 0 {
-		decide = j.functions.Map
+		decide = j.program.mapKey
 	}
-	d := decide(seen)
-	j.last.Create, j.last.Delete, j.last.Next = objects(d.Ensure), d.Delete, d.Next
-	return j.complete(seen, d.Status)
+	decided, about := decide(seen)
+	status, _ := decided.Status.(*keyStatus)
+	d := Judgment{Create: objects(decided.Ensure), Delete: decided.Delete, Next: decided.Next}
+	d.complete(status, about, now)
+	return d
 }
 
 func objects(desired []mapcontroller.Desired) (all []client.Object) {
@@ -237,63 +243,30 @@ func objects(desired []mapcontroller.Desired) (all []client.Object) {
 	return all
 }
 
-func (j *Judge) complete(seen mapcontroller.Observation, status any) Judgment {
-	result := j.last
-	if status, ok := status.(*keyStatus); ok {
-		result.SkipReason, result.Problems, result.RecoveryPoint = status.SkipReason, status.Problems, status.RecoveryPoint
-		if status.noPlace {
-			result.Create = nil
-		}
-		if status.ofDriver != nil {
-			result.Problems = append(slices.Clone(result.Problems), *status.ofDriver)
-		}
-		result.protection, result.Due = status.protection, status.due || status.waits()
+// complete adds what was decided about, and what its status says; nil if there is none.
+func (d *Judgment) complete(status *keyStatus, of *subject, now time.Time) {
+	d.Outputs, d.Series, d.Retention, d.Slots, d.Group = of.backups.outputs, of.backups.Whole, of.decided, of.slots, of.group
+	if d.SparedFor = of.sparedFor; d.SparedFor == nil {
+		d.SparedFor = make([]string, len(of.decided.Verdicts))
 	}
-	if result.Series.Claim != retention.Selected || len(seen.Selected) == 0 {
-		return result
+	if status == nil {
+		return
 	}
-	of := j.subject(seen, result.Series.Snapshots)
-	result.Slots = j.program.slots(&of, seen.Now)
-	if of.group != "" {
-		result.addParts(&of, status, seen)
+	d.SkipReason, d.Problems, d.RecoveryPoint = status.SkipReason, status.Problems, status.RecoveryPoint
+	if status.noPlace {
+		d.Create = nil
 	}
-	return result
-}
-
-// subject returns what is selected, with the snapshots of its series.
-func (j *Judge) subject(seen mapcontroller.Observation, series []retention.Snapshot) subject {
-	if backup.IsGroupKey(seen.MapKey) {
-		seen.Outputs = nil
-		g := groupSeriesOf(seen)
-		g.Whole.Snapshots = series
-		return j.program.groupOf(seen, g)
+	if status.ofDriver != nil {
+		d.Problems = append(slices.Clone(d.Problems), *status.ofDriver)
 	}
-	return subjectOf(j.program.schedule, seen.Selected[0].(*corev1.PersistentVolumeClaim), series, seen.Now)
-}
-
-// own returns the snapshots of a series that are the schedule's.
-func (j *Judge) own(seen mapcontroller.Observation) []retention.Snapshot {
-	others := func(o client.Object) bool { return !Ownership.Owns(j.program.schedule, o) }
-	seen.Outputs = slices.DeleteFunc(slices.Clone(seen.Outputs), others)
-	if backup.IsGroupKey(seen.MapKey) {
-		seen.Outputs = ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs)
-		return groupSeriesOf(seen).Whole.Snapshots
-	}
-	return snapshotsOf(ofType[*snapshotv1.VolumeSnapshot](seen.Outputs), nil)
-}
-
-// addParts adds the PVCs of a group.
-func (d *Judgment) addParts(of *subject, status any, seen mapcontroller.Observation) {
-	d.Group, seen.Outputs = of.group, d.Outputs
-	g := groupSeriesOf(seen)
-	for i, claim := range of.claims {
-		_, own := g.of(claim)
-		found, series := g.everywhere(claim)
-		part := Part{Claim: claim.Name, Snapshots: own, Drills: drillsOf(found, series, seen.Now), everywhere: series}
-		if status, ok := status.(*keyStatus); ok && i < len(status.parts()) {
-			part.RecoveryPoint, part.protection = status.parts()[i].recoveryPoint, status.parts()[i].protection
-		}
-		d.Parts = append(d.Parts, part)
+	d.protection, d.Due = status.protection, status.due || status.waits()
+	for i, part := range status.parts() {
+		_, own := of.backups.of(of.claims[i])
+		found, series := of.backups.everywhere(of.claims[i])
+		d.Parts = append(d.Parts, Part{
+			Claim: part.name, Snapshots: own, Drills: drillsOf(found, series, now), everywhere: series,
+			RecoveryPoint: part.recoveryPoint, protection: part.protection,
+		})
 	}
 }
 
@@ -314,9 +287,10 @@ func (j *Judge) NextSlots(of Series, now time.Time, n int) []time.Time {
 	if len(seen.Selected) == 0 || j.program.schedule.Spec.Group != nil && !backup.IsGroupKey(of.MapKey) {
 		return nil
 	}
+	seen.Outputs = slices.DeleteFunc(slices.Clone(seen.Outputs), func(o client.Object) bool { return !Ownership.Owns(j.program.schedule, o) })
 	var next []time.Time
-	for subject := j.subject(seen, j.own(seen)); len(next) < n; {
-		slots := j.program.slots(&subject, now)
+	for subject := j.program.subjectOf(seen); len(next) < n; {
+		slots := j.program.slots(subject, now)
 		if slots.Next.IsZero() {
 			break
 		}
@@ -359,8 +333,7 @@ func (j *Judge) Refused(claim *corev1.PersistentVolumeClaim) string {
 		return reason
 	}
 	if group := j.program.schedule.Spec.Group; group != nil {
-		of := subject{claim: claim, claims: []*corev1.PersistentVolumeClaim{claim}}
-		if _, _, p := j.classes.forGroup(&of, group.VolumeGroupSnapshotClassName); p.Reason != "" {
+		if _, _, p := j.classes.forGroup([]*corev1.PersistentVolumeClaim{claim}, group.VolumeGroupSnapshotClassName); p.Reason != "" {
 			return p.String()
 		}
 		return ""
@@ -377,10 +350,7 @@ func (c Classes) SkipReason(claim *corev1.PersistentVolumeClaim) string {
 	if reason := skip(claim); reason != "" {
 		return reason
 	}
-	if why := c.notSnapshottable(claim); why != "" {
-		return Problem{Reason: v1alpha1.ReasonNotSnapshottable, Message: why}.String()
-	}
-	return ""
+	return c.unfit(claim)
 }
 
 // Undecided returns whether SkipReason could say more of a PVC if the classes were known.

@@ -103,6 +103,18 @@ func (k *keyStatus) parts() []claimPart {
 	return k.group.parts
 }
 
+// setPart sets what is known of a PVC of a group, or of the PVC itself.
+func (k *keyStatus) setPart(i int, part claimPart) {
+	if k.group != nil {
+		k.group.parts[i] = part
+		return
+	}
+	k.protection = part.protection
+	if at := part.verified; !at.IsZero() {
+		k.verified = new(at)
+	}
+}
+
 // groupName is the name of a group; empty for a PVC.
 func (k *keyStatus) groupName() string {
 	if k.group == nil {

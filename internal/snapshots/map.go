@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,61 +28,101 @@ const restoreCheck = time.Minute
 // right again by now, which no event and no timer shows.
 const clockCheck = 15 * time.Minute
 
-// mapClaim decides which snapshots a selected PVC should have.
-func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decision {
-	seen.Outputs = ofType[*snapshotv1.VolumeSnapshot](seen.Outputs)
-	claim := seen.Selected[0].(*corev1.PersistentVolumeClaim)
-	snapshots := snapshotsOf(seen.Outputs, restoring(seen.Related))
-	of := subjectOf(p.schedule, claim, snapshots, seen.Now)
-	slots := p.slots(&of, seen.Now)
-	class, refused, skipReason := p.classFor(claim, seen)
-	limit, guessed := p.limitedBy(claim, class, seen)
-	storage := volumeOf(claim, Classes{All: seen.Related}.capacityOf(limit), seen)
-	storage.guessed = guessed
-	series := retention.Series{
-		Claim:         retention.Selected,
-		ClaimDeleting: claim.DeletionTimestamp != nil,
-		Snapshots:     snapshots,
-		VolumeFull: storage.full() && Classes{All: seen.Related}.proven(
-			limit, p.schedule.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassName, seen.Outputs, claim.CreationTimestamp.Time),
-	}
-	awaited := p.from.awaitsRecord(slots.Current, seen.Now)
-	if skipReason == "" && refused.Reason == "" && awaited.IsZero() { // else one that failed has no replacement
-		series.Slot = slots.Current
-	}
-	decided, d, spared := p.decide(seen, series)
-	if decided.Take.Create() {
-		d.Ensure = append(d.Ensure, desired(&of, newSnapshot(p.schedule, claim, class, slots.Current), limit, series.Snapshots, seen.Now))
-	}
-	d.Next = earliest(d.Next, slots.Next, slots.Until, awaited)
+// decider decides about a key, and returns what it has decided about.
+type decider func(mapcontroller.Observation) (mapcontroller.Decision, *subject)
 
-	status := p.statusOf(&of, series.Snapshots, seen.Now)
+// decision decides about a key for the engine.
+func (f decider) decision(seen mapcontroller.Observation) mapcontroller.Decision {
+	d, _ := f(seen)
+	return d
+}
+
+// mapKey decides which snapshots a selected PVC, or a group of selected PVCs, should have.
+func (p *program) mapKey(seen mapcontroller.Observation) (mapcontroller.Decision, *subject) {
+	if p.schedule.Spec.Group != nil && !backup.IsGroupKey(seen.MapKey) {
+		return p.mapUngrouped(seen)
+	}
+	of := p.subjectOf(seen)
+	class := p.choose(of, seen)
+	storage := p.classesIn(seen).capacityOf(class.limit)
+	volumes := p.fill(of, &class, storage, seen)
+	wait := p.from.awaitsRecord(of.slots.Current, seen.Now)
+	if class.takes() && wait.IsZero() { // else one that failed has no replacement
+		if wait = p.unsettled(of, seen); wait.IsZero() {
+			of.backups.Whole.Slot = of.slots.Current
+		}
+	}
+	d, spared := p.retire(of, seen)
+	if of.decided.Take.Create() {
+		d.Ensure = append(d.Ensure, p.desired(of, &class, seen.Now))
+	}
+	d.Next = earliest(d.Next, of.slots.Next, of.slots.Until, wait)
+
+	status := p.statusOf(of, seen.Now)
 	status.Spared, d.Status = spared, status
-	status.addLost(claim)
-	p.addUnfinished(&d, status, claim, series.Snapshots, seen)
-	if status.skip(skipReason) {
-		return d
+	for _, claim := range of.claims {
+		status.addLost(claim)
 	}
-	status.retained = Classes{All: seen.Related}.retains(class, driverOf(claim))
-	status.addCapacity(&storage, p.spec, decided.Take)
-	if refused.Reason != "" {
-		status.add(refused)
+	p.addUnfinished(&d, status, of, seen)
+	if !status.skip(class.skipped) {
+		status.ofDriver = storage.problem()
+		status.addVolumes(volumes, p.spec, of.decided.Take)
+		p.addSlot(&d, status, of, &class, seen)
+		p.addWords(&d, status, of, seen)
+		p.addParts(&d, status, of, seen.Now)
+		p.addMembers(&d, status, &of.backups, seen.Now)
 	}
-	status.NextSlot, status.noneReady = slots.Next, retention.NewestReady(series.Snapshots, seen.Now) < 0
-	status.due = !decided.Take.Create() && isDue(slots, series.Snapshots, seen.Now)
-	if len(d.Ensure) > 0 {
-		status.pending = &pendingSlot{slot: slots.Current, driver: limit, guessed: guessed}
+	return d, of
+}
+
+// fill finds out whether the volumes of a subject have a place for a snapshot, and returns them.
+func (p *program) fill(of *subject, class *choice, storage capacity, seen mapcontroller.Observation) []volume {
+	b, volumes := &of.backups, volumesOf(of.claims, storage, seen)
+	for i := range volumes {
+		volumes[i].guessed = class.guessed
+	}
+	b.Whole.VolumeFull = slices.ContainsFunc(volumes, func(v volume) bool { return v.full() }) &&
+		p.classesIn(seen).proven(class.limit, p.namedClass(of), b.outputs, oldestOf(of.claims))
+	return volumes
+}
+
+// addSlot adds what becomes of the slot, and why none is taken.
+func (p *program) addSlot(d *mapcontroller.Decision, status *keyStatus, of *subject, class *choice, seen mapcontroller.Observation) {
+	slots, series, create := of.slots, of.backups.Whole.Snapshots, of.decided.Take.Create()
+	status.NextSlot, status.retained = slots.Next, class.retained
+	status.due = !create && isDue(slots, series, seen.Now)
+	if create {
+		status.pending = &pendingSlot{slot: slots.Current, driver: class.limit, guessed: class.guessed}
 	} else if status.LastSnapshot.Before(slots.Dropped) {
 		status.pending = &pendingSlot{slot: slots.Dropped, late: true}
 	}
-	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
+	if class.refused.Reason != "" {
+		status.add(class.refused)
+	}
+	if at := failsAt(p.spec, series, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}
-	status.protection = p.protect(&d, &of, of.since(), series.Snapshots, seen.Now)
-	p.addWords(&d, status, series.Snapshots, seen)
-	status.addDrills(drillsOf(seen.Outputs, series.Snapshots, seen.Now))
-	p.addTroubles(&d, status, refused, series.Snapshots, slots, decided.Take, seen.Now)
-	return d
+	p.addTroubles(d, status, class.refused, of, seen.Now)
+}
+
+// mapUngrouped decides about a PVC that is selected and belongs to no group. Its own snapshots are of an earlier spec.
+func (p *program) mapUngrouped(seen mapcontroller.Observation) (mapcontroller.Decision, *subject) {
+	claim := seen.Selected[0].(*corev1.PersistentVolumeClaim)
+	seen.Selected, seen.Unselected = nil, seen.Selected
+	d, of := p.tombstone(seen)
+	status := &keyStatus{}
+	if known, ok := d.Status.(*keyStatus); ok {
+		status = known
+	}
+	status.Claim = claim.Name
+	status.add(Problem{
+		Reason:  v1alpha1.ReasonGroupMismatch,
+		Message: fmt.Sprintf("the PVC has no label %s, so it belongs to no group, and no snapshot of it is taken", p.schedule.Spec.Group.ByLabel),
+	})
+	alone := claimsOf(p.schedule, []*corev1.PersistentVolumeClaim{claim}, nil, seen.Now)
+	status.protection, status.RecoveryPoint = protectionOld, alone.anchor
+	d.Status = status
+	return d, of
 }
 
 // isDue returns whether the current slot has no snapshot, also if a problem or another snapshot is in the way.
@@ -91,48 +130,48 @@ func isDue(slots schedule.Slots, series []retention.Snapshot, now time.Time) boo
 	return !slots.Current.IsZero() && !slots.Current.After(now) && !retention.Covered(series, slots.Current, now)
 }
 
-// desired returns a snapshot as a desired output. Its subject lacks one since its last slot or, without
+// desired returns the snapshot of the current slot as a desired output. The subject lacks one since its last slot or, without
 // one, its anchor.
-func desired(of *subject, o client.Object, limit driver, series []retention.Snapshot, now time.Time) mapcontroller.Desired {
-	since := retention.LastSlot(series, now)
+func (p *program) desired(of *subject, class *choice, now time.Time) mapcontroller.Desired {
+	var o client.Object
+	if of.group != "" {
+		o = newGroup(p.schedule, of, class.name, of.slots.Current)
+	} else {
+		o = newSnapshot(p.schedule, of.claims[0], class.name, of.slots.Current)
+	}
+	since := retention.LastSlot(of.backups.Whole.Snapshots, now)
 	if since.IsZero() {
 		since = of.anchor
 	}
 	if !of.carried.IsZero() {
 		o.GetAnnotations()[v1alpha1.AnnotationRhythm] = of.carried.UTC().Format(time.RFC3339)
 	}
-	return mapcontroller.Desired{Object: o, Limit: string(limit), Since: since}
+	return mapcontroller.Desired{Object: o, Limit: string(class.limit), Since: since}
 }
 
-// limitedBy returns the driver whose limits the snapshots of a PVC count towards, and whether it is a guess.
-func (p *program) limitedBy(
-	claim *corev1.PersistentVolumeClaim, class *string, seen mapcontroller.Observation,
-) (limit driver, guessed bool) {
-	classes := Classes{Known: p.classesKnown, All: seen.Related}
-	says := classes.limitedBy(claim, &p.schedule.Spec.SnapshotTemplate.Spec, class)
-	return classes.limitOf(says, seen.Outputs, claim.CreationTimestamp.Time)
-}
-
-// addCapacity adds what the storage cannot take.
-func (k *keyStatus) addCapacity(v *volume, spec *compiled, take retention.Take) {
-	k.ofDriver = v.capacity.problem()
-	k.noPlace = take.Create() && v.full()
-	if p := v.problem(spec, take.Create()); p.Message != "" {
-		k.add(p)
+// addVolumes adds what the storage cannot take, of the first volume that is full.
+func (k *keyStatus) addVolumes(volumes []volume, spec *compiled, take retention.Take) {
+	for i := range volumes {
+		v := &volumes[i]
+		if i > 0 && (k.noPlace || !v.full()) {
+			continue
+		}
+		k.noPlace = take.Create() && v.full()
+		if p := v.problem(spec, take.Create()); p.Message != "" {
+			k.add(p)
+		}
 	}
 }
 
 // addTroubles adds what snapshots show to be wrong. A PVC without a class is overdue for a
 // reason that is said already.
-func (p *program) addTroubles(
-	d *mapcontroller.Decision, status *keyStatus, refused Problem,
-	series []retention.Snapshot, slots schedule.Slots, take retention.Take, now time.Time,
-) {
-	for _, problem := range troubles(p.spec, status.noun(), series, slots, take, now) {
+func (p *program) addTroubles(d *mapcontroller.Decision, status *keyStatus, refused Problem, of *subject, now time.Time) {
+	take := of.decided.Take
+	for _, problem := range troubles(p.spec, status.noun(), of.backups.Whole.Snapshots, of.slots, take, now) {
 		switch overdue := problem.Reason == v1alpha1.ReasonSnapshotOverdue; {
 		case overdue && refused.Reason != "": // which says why
 		case overdue:
-			d.Next = earliest(d.Next, expiryHides(p.spec, slots, take))
+			d.Next = earliest(d.Next, expiryHides(p.spec, of.slots, take))
 			status.addOverdue(problem, take)
 		default:
 			status.add(problem)
@@ -152,12 +191,34 @@ func (p *program) protect(
 }
 
 // addWords adds what the driver says about snapshots that are not ready.
-func (p *program) addWords(d *mapcontroller.Decision, status *keyStatus, series []retention.Snapshot, seen mapcontroller.Observation) {
-	said, next := saidOf(seen.Outputs, series, p.spec.retention.ReadyDeadline, seen.Now)
+func (p *program) addWords(d *mapcontroller.Decision, status *keyStatus, of *subject, seen mapcontroller.Observation) {
+	said, next := saidOf(of.backups.outputs, of.backups.Whole.Snapshots, p.spec.retention.ReadyDeadline, seen.Now)
 	d.Next = earliest(d.Next, next)
 	status.said = said
 	if said.error != nil {
 		status.add(said.error.problem(status))
+	}
+}
+
+// addParts adds what is known of each PVC. One that joined a group later waits for the next slot of the group.
+func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *subject, now time.Time) {
+	for i, claim := range of.claims {
+		_, own := of.backups.of(claim)
+		one := claimsOf(p.schedule, of.claims[i:i+1], own, now)
+		found, series := of.backups.everywhere(claim)
+		part := claimPart{name: claim.Name, recoveryPoint: recoveryPoint(series, one.anchor, now)}
+		if skip(claim) == "" {
+			part.protection = p.protect(d, of, one.since(), series, now)
+			status.RecoveryPoint = earliest(status.RecoveryPoint, part.recoveryPoint)
+			status.noneReady = status.noneReady || retention.NewestReady(series, now) < 0
+		}
+		drills := drillsOf(found, series, now)
+		part.verified = drills.Verified
+		if drills.Failed.Reason != "" {
+			drills.Failed.Claim = claim.Name
+			status.add(drills.Failed)
+		}
+		status.setPart(i, part)
 	}
 }
 
@@ -173,191 +234,98 @@ func (k *keyStatus) addOverdue(problem Problem, take retention.Take) {
 
 // statusOf returns what the status says of a subject and its snapshots, whatever is
 // decided about them.
-func (p *program) statusOf(of *subject, series []retention.Snapshot, now time.Time) *keyStatus {
-	status := &keyStatus{
-		LastSnapshot:  retention.LastSlot(series, now),
-		RecoveryPoint: recoveryPoint(series, of.anchor, now),
-	}
+func (p *program) statusOf(of *subject, now time.Time) *keyStatus {
+	series := of.backups.Whole.Snapshots
+	status := &keyStatus{LastSnapshot: retention.LastSlot(series, now)}
 	if of.group != "" {
 		status.group = &groupStatus{name: of.group, parts: make([]claimPart, len(of.claims))}
 		for i, claim := range of.claims {
 			status.group.parts[i].name = claim.Name
 		}
 	} else {
-		status.Claim = of.claim.Name
+		status.Claim = of.claims[0].Name
 	}
 	status.Pending, status.Failed, status.Terminating = unready(p.spec, series, now)
 	return status
 }
 
-// classFor returns the class for the snapshots of a PVC. If none can be taken, it
-// returns why: as a reason to skip the PVC, or as a problem.
-func (p *program) classFor(
-	claim *corev1.PersistentVolumeClaim, seen mapcontroller.Observation,
-) (class *string, refused Problem, skipReason string) {
-	if skipReason = skip(claim); skipReason != "" {
-		return nil, Problem{}, skipReason
-	}
-	classes := Classes{Known: p.classesKnown, All: seen.Related}
-	class, refused = classes.Choose(claim, &p.schedule.Spec.SnapshotTemplate.Spec)
-	switch {
-	case refused.Reason != v1alpha1.ReasonNotSnapshottable:
-	case len(seen.Outputs) == 0:
-		return nil, Problem{}, refused.String()
-	default: // it could be snapshotted, so the class was lost
-		refused.Reason = v1alpha1.ReasonNoSnapshotClass
-		refused.Message += "; the PVC has snapshots, so it had one: create it again"
-	}
-	return class, refused, ""
-}
-
 // unseenMessage is of a PVC that is overdue although its snapshot exists.
 const unseenMessage = "no snapshot is seen for a whole slot, although the API server has one: the watch of VolumeSnapshots is behind"
 
-// slots returns the slots of a subject. Nothing that can be written on a PVC is read: whoever may
-// edit it would otherwise decide how many snapshots displace the older ones. A malformed request
-// is a problem of the schedule, not of its PVCs.
-func (p *program) slots(of *subject, now time.Time) schedule.Slots {
-	request, _ := v1alpha1.RequestOf(p.from.requester(p.schedule).GetAnnotations())
-	return p.spec.slots(of, request, now)
-}
-
-// timeline returns the slots of a subject.
-func (c *compiled) timeline(of *subject) schedule.Timeline {
-	return c.rule.Timeline(of.anchor, schedule.Jitter(of.key, c.jitter)).Continue(of.carried)
-}
-
-func (c *compiled) slots(of *subject, request v1alpha1.Request, now time.Time) schedule.Slots {
-	criteria := schedule.Criteria{
-		Timeline:         c.timeline(of),
-		Taken:            of.taken,
-		Suspend:          c.suspend,
-		TTL:              c.retention.TTL,
-		StartingDeadline: c.startingDeadline,
-	}
-	if of.requested(request) {
-		criteria.Requested = request.At
-	}
-	return criteria.At(now)
-}
-
 // tombstone decides which snapshots to keep of a PVC that is gone, or that exists
-// and is not selected.
-func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decision {
-	seen.Outputs = ofType[*snapshotv1.VolumeSnapshot](seen.Outputs)
-	series := retention.Series{Claim: retention.Gone, Snapshots: snapshotsOf(seen.Outputs, restoring(seen.Related))}
-	status := &keyStatus{LastSnapshot: retention.LastSlot(series.Snapshots, seen.Now)}
-	leaving := leavingOf(seen.Outputs, seen.Related)
-	series.ClaimDeleting = leaving != nil
-	if len(seen.Unselected) > 0 {
+// and is not selected, or of a group without a selected PVC.
+func (p *program) tombstone(seen mapcontroller.Observation) (mapcontroller.Decision, *subject) {
+	of := &subject{key: seen.MapKey, backups: backupsOf(seen)}
+	d, spared := p.retire(of, seen)
+	if !of.backups.ofGroup && len(seen.Unselected) == 0 && slices.ContainsFunc(of.backups.Whole.Snapshots, mayKeepClaim) {
+		d.Next = earliest(d.Next, seen.Now.Add(leavingCheck))
+	}
+	status := &keyStatus{LastSnapshot: retention.LastSlot(of.backups.Whole.Snapshots, seen.Now), Spared: spared}
+	if len(seen.Unselected) > 0 && !of.backups.ofGroup {
 		claim := seen.Unselected[0]
-		series.Claim = retention.Unselected
-		series.ClaimDeleting = claim.GetDeletionTimestamp() != nil
 		if p.selects(claim) && metav1.IsControlledBy(claim, p.schedule) {
 			// What a schedule makes must not be its own input.
 			status.Claim, status.SkipReason = claim.GetName(), "controlled by this schedule"
 		}
 	}
-	var d mapcontroller.Decision
-	_, d, status.Spared = p.decide(seen, series)
-	if len(seen.Unselected) == 0 && slices.ContainsFunc(series.Snapshots, mayKeepClaim) {
-		d.Next = earliest(d.Next, seen.Now.Add(leavingCheck))
+	if len(of.backups.outputs) > 0 {
+		p.addUnfinished(&d, status, of, seen)
 	}
-	if len(seen.Outputs) > 0 {
-		var claim client.Object = &corev1.PersistentVolumeClaim{}
-		if claim.SetName(backup.ClaimName(seen.Outputs[0])); len(seen.Unselected) > 0 {
-			claim = seen.Unselected[0]
-		} else if leaving != nil {
-			claim = leaving
-		}
-		p.addUnfinished(&d, status, claim, series.Snapshots, seen)
-	}
-	if len(seen.Outputs) > 0 || status.SkipReason != "" {
+	if len(of.backups.outputs) > 0 || status.SkipReason != "" {
 		d.Status = status
 	}
-	return d
+	return d, of
 }
 
-// decide asks retention about a series, and counts the snapshots that it would delete
-// and that are spared for now.
-func (p *program) decide(
-	seen mapcontroller.Observation, series retention.Series,
-) (decided retention.Decision, d mapcontroller.Decision, n spared) {
-	decided = retention.Decide(p.spec.retention, seen.Now, series)
-	d, n = p.carryOut(seen, series, decided)
-	return decided, d, n
-}
-
-// carryOut returns what becomes of the outputs, whose series retention has decided about.
-func (p *program) carryOut(
-	seen mapcontroller.Observation, series retention.Series, decided retention.Decision,
-) (d mapcontroller.Decision, n spared) {
-	var sparedFor []string
-	if p.decided != nil {
-		sparedFor = make([]string, len(decided.Verdicts))
-		defer func() { p.decided(seen.Outputs, series, decided, sparedFor) }()
-	}
-	d.Next, d.Places = decided.Next, places(series.Snapshots)
+// retire asks retention about a subject, and counts the snapshots that it would delete and that are spared for now.
+func (p *program) retire(of *subject, seen mapcontroller.Observation) (d mapcontroller.Decision, n spared) {
+	b := &of.backups
+	of.decided = b.decide(p.spec.retention, seen.Now)
+	d.Next, d.Places = of.decided.Next, places(b.Whole.Snapshots)
 	grace := graceOf(p.schedule, p.from)
-	for i, verdict := range decided.Verdicts {
-		if p.spec.retention.TakenAhead(&series.Snapshots[i]) {
+	for i, verdict := range of.decided.Verdicts {
+		s := &b.Whole.Snapshots[i]
+		if p.spec.retention.TakenAhead(s) {
 			d.Next = earliest(d.Next, seen.Now.Add(clockCheck))
-		}
-		if verdict.Delete() {
-			reason, until := grace.spares(&series.Snapshots[i], seen.Now.Add(-seen.Ahead))
-			if reason != "" {
-				n.add(reason)
-				if grace.edited {
-					until = seen.Now.Add(clockCheck)
-				}
-				d.Next = earliest(d.Next, until)
-				if sparedFor != nil {
-					sparedFor[i] = reason
-				}
-				continue
-			}
-			bounded := takesPlace(&series.Snapshots[i], verdict)
-			if bounded && d.Places == 0 { // until an event shows that one is gone
-				if sparedFor != nil {
-					sparedFor[i] = v1alpha1.ReasonDeletionStuck
-				}
-				continue
-			}
-			d.Delete = append(d.Delete, mapcontroller.Removal{
-				Object: seen.Outputs[i], Reason: verdict.String(), Urgent: verdict.Urgent(), Bounded: bounded,
-			})
 		}
 		if verdict == retention.HeldByRestore {
 			d.Next = earliest(d.Next, seen.Now.Add(restoreCheck))
 		}
+		if !verdict.Delete() {
+			continue
+		}
+		reason, until := grace.spares(s, seen.Now.Add(-seen.Ahead))
+		if reason != "" {
+			n.add(reason)
+			if grace.edited {
+				until = seen.Now.Add(clockCheck)
+			}
+			d.Next = earliest(d.Next, until)
+			of.spare(i, reason)
+			continue
+		}
+		bounded := takesPlace(s, verdict)
+		if bounded && d.Places == 0 { // until an event shows that one is gone
+			of.spare(i, v1alpha1.ReasonDeletionStuck)
+			continue
+		}
+		d.Delete = append(d.Delete, mapcontroller.Removal{
+			Object: b.outputs[i], Reason: verdict.String(), Urgent: verdict.Urgent(), Bounded: bounded,
+		})
 	}
-	for _, i := range decided.Floor {
-		d.Evidence = append(d.Evidence, seen.Outputs[i])
+	for _, i := range of.decided.Floor {
+		d.Evidence = append(d.Evidence, b.outputs[i])
 	}
+	p.retireGroups(&d, of, seen)
 	return d, n
 }
 
-// ofType returns the objects of a type. Whoever may create snapshots can put any map key on them.
-func ofType[T client.Object](all []client.Object) []client.Object {
-	other := func(o client.Object) bool { _, ok := o.(T); return !ok }
-	if !slices.ContainsFunc(all, other) {
-		return all
+// spare says why a backup is kept for now.
+func (of *subject) spare(i int, reason string) {
+	if of.sparedFor == nil {
+		of.sparedFor = make([]string, len(of.decided.Verdicts))
 	}
-	return slices.DeleteFunc(slices.Clone(all), other)
-}
-
-// skip returns why a PVC can't be snapshotted now; empty if it can. Its events
-// enqueue it when that changes.
-func skip(claim *corev1.PersistentVolumeClaim) string {
-	switch {
-	case claim.DeletionTimestamp != nil:
-		return "being deleted"
-	case claim.Status.Phase == corev1.ClaimLost:
-		return "its volume is lost"
-	case claim.Status.Phase != corev1.ClaimBound:
-		return "not Bound"
-	}
-	return ""
+	of.sparedFor[i] = reason
 }
 
 // addLost adds that the volume of a PVC is gone.

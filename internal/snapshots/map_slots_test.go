@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -285,6 +286,6 @@ func mustTimeline(t *rapid.T, s scheduleBuilder, c claimBuilder) schedule.Timeli
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := subjectOf(s.SnapshotSchedule, c.PersistentVolumeClaim, nil, noon)
+	of := claimsOf(s.SnapshotSchedule, []*corev1.PersistentVolumeClaim{c.PersistentVolumeClaim}, nil, noon)
 	return spec.timeline(&of)
 }

@@ -166,8 +166,9 @@ func TestLimitsOfAnUnknownDriver(t *testing.T) {
 			if tc.known {
 				c = c.of(testDriver)
 			}
-			p := &program{schedule: every("6h").SnapshotSchedule, classesKnown: true}
-			got, guessed := p.limitedBy(c.PersistentVolumeClaim, nil, mapcontroller.Observation{Outputs: tc.snapshots.objects(), Related: tc.classes})
+			known := Classes{Known: true, All: tc.classes}
+			says := known.limitedBy(c.PersistentVolumeClaim, &every("6h").Spec.SnapshotTemplate.Spec, nil)
+			got, guessed := known.limitOf(says, tc.snapshots.objects(), c.CreationTimestamp.Time)
 			if got != tc.driver || guessed != tc.wantGuessed {
 				t.Errorf("the driver is %q, a guess: %v", got, guessed)
 			}

@@ -12,20 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/backup"
-	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
-
-// snapshotsOf returns VolumeSnapshots as decisions see them. restoring names those
-// that a PVC is still being restored from.
-func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention.Snapshot {
-	snapshots := make([]retention.Snapshot, len(outputs))
-	for i, o := range outputs {
-		s := &snapshots[i]
-		*s = backup.Of(o)
-		s.Restoring = restoring[s.Name]
-	}
-	return snapshots
-}
 
 // covers returns whether an existing snapshot was taken for the slot and the PVC, or the
 // PVCs, of a desired one. If a user released it, the slot is covered all the same.

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
 // program makes the decisions under one schedule.
@@ -31,8 +30,6 @@ type program struct {
 	// groupKeys are the keys of groups by the value of their label: each pass over a group asks for those of all PVCs.
 	groupKeys   sync.Map
 	groupValues atomic.Int64
-	// decided is called with every decision of retention; nil in the operator.
-	decided func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string)
 }
 
 func newProgram(s *v1alpha1.SnapshotSchedule, from origin, classesKnown bool) (*program, error) {

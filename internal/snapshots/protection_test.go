@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
@@ -72,7 +73,7 @@ func TestProtectionOfAClaim(t *testing.T) {
 			}
 			spec, err := compile(&tc.schedule.Spec)
 			must(t, err)
-			of := subjectOf(tc.schedule.SnapshotSchedule, tc.claim.PersistentVolumeClaim, snapshotsOf(tc.snapshots.objects(), nil), noon)
+			of := claimsOf(tc.schedule.SnapshotSchedule, []*corev1.PersistentVolumeClaim{tc.claim.PersistentVolumeClaim}, snapshotsOf(tc.snapshots.objects(), nil), noon)
 			covered := retention.LastReadySlot(snapshotsOf(tc.snapshots.objects(), nil), noon)
 			if _, until := protectionOf(spec.timeline(&of), of.since(), covered, time.Hour, noon); !until.Equal(tc.wantUntil) {
 				t.Errorf("until %v, want %v", until, tc.wantUntil)
@@ -106,7 +107,7 @@ func TestProtectionIsByTheNewestSlotButOne(t *testing.T) {
 			return time.Duration(rapid.IntRange(0, most).Draw(t, name)) * time.Minute
 		}
 		c, deadline := claim("data").created(ago(minutes("created", 5000))), minutes("deadline", 600)+time.Second
-		of := subjectOf(s.SnapshotSchedule, c.PersistentVolumeClaim, nil, noon)
+		of := claimsOf(s.SnapshotSchedule, []*corev1.PersistentVolumeClaim{c.PersistentVolumeClaim}, nil, noon)
 		anchor, line := of.anchor, spec.timeline(&of)
 		var covered time.Time
 		if rapid.Bool().Draw(t, "any ready") {

@@ -4,41 +4,109 @@
 package snapshots
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
-// subject is what one snapshot is taken of: a PVC, or a group of them.
+// subject is what is decided about: the PVCs of a map key, and their snapshots. A PVC is a group of one.
 type subject struct {
-	// claim is the PVC, or one of a group.
-	claim *corev1.PersistentVolumeClaim
-	// claims are those of a group.
-	claims []*corev1.PersistentVolumeClaim
 	// key is the map key. The jitter is derived from it.
 	key string
 	// group is the name of a group; empty for a PVC.
 	group string
+	// claims are the PVCs that are selected, by name.
+	claims []*corev1.PersistentVolumeClaim
 	// anchor is the time from which it is under the schedule.
 	anchor time.Time
 	// taken is the slot that a group without snapshots has under other keys; see takenElsewhere.
 	taken time.Time
-	// carried is the slot of the newest snapshot that is older than its PVC, or all PVCs of a group, whose rhythm it
+	// carried is the slot of the newest snapshot that is older than its PVCs, whose rhythm it
 	// keeps, also when that one is gone: a rollback carried it over. Zero: there is none.
 	carried time.Time
+	// slots are those of selected PVCs.
+	slots   schedule.Slots
+	backups backups
+	// decided is what retention decided about the backups.
+	decided retention.Decision
+	// sparedFor has the reason for each backup that retention would delete and that is kept for now; nil: for none.
+	sparedFor []string
 }
 
-// subjectOf returns a PVC with the snapshots of its series as a subject.
-func subjectOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, series []retention.Snapshot, now time.Time) subject {
-	return subject{
-		claim: claim, key: string(claim.UID), anchor: anchorOf(s, claim),
-		carried: retention.Rhythm(claim.CreationTimestamp.Time, series, now),
+// subjectOf returns what is selected of a key.
+func (p *program) subjectOf(seen mapcontroller.Observation) *subject {
+	claims := make([]*corev1.PersistentVolumeClaim, len(seen.Selected))
+	for i, o := range seen.Selected {
+		claims[i] = o.(*corev1.PersistentVolumeClaim)
 	}
+	slices.SortFunc(claims, func(a, b *corev1.PersistentVolumeClaim) int { return strings.Compare(a.Name, b.Name) })
+	b := backupsOf(seen)
+	of := claimsOf(p.schedule, claims, b.Whole.Snapshots, seen.Now)
+	of.backups = b
+	if b.ofGroup {
+		of.key, of.group = seen.MapKey, cmp.Or(claims[0].Labels[p.schedule.Spec.Group.ByLabel], p.schedule.Name)
+		of.taken = b.takenElsewhere(claims, p.spec.retention.ReadyDeadline, seen.Now)
+	}
+	of.slots = p.slots(&of, seen.Now)
+	return &of
+}
+
+// claimsOf returns PVCs with the snapshots of their series as a subject.
+func claimsOf(s *v1alpha1.SnapshotSchedule, claims []*corev1.PersistentVolumeClaim, series []retention.Snapshot, now time.Time) subject {
+	oldest := oldestOf(claims)
+	of := subject{
+		key: string(claims[0].UID), claims: claims, anchor: s.CreationTimestamp.Time, carried: retention.Rhythm(oldest, series, now),
+	}
+	if oldest.After(of.anchor) {
+		of.anchor = oldest
+	}
+	return of
+}
+
+// oldestOf returns when the oldest of some PVCs was created.
+func oldestOf(claims []*corev1.PersistentVolumeClaim) (created time.Time) {
+	for _, claim := range claims {
+		if at := claim.CreationTimestamp.Time; created.IsZero() || at.Before(created) {
+			created = at
+		}
+	}
+	return created
+}
+
+// slots returns the slots of a subject. Nothing that can be written on a PVC is read: whoever may
+// edit it would otherwise decide how many snapshots displace the older ones. A malformed request
+// is a problem of the schedule, not of its PVCs.
+func (p *program) slots(of *subject, now time.Time) schedule.Slots {
+	request, _ := v1alpha1.RequestOf(p.from.requester(p.schedule).GetAnnotations())
+	return p.spec.slots(of, request, now)
+}
+
+// timeline returns the slots of a subject.
+func (c *compiled) timeline(of *subject) schedule.Timeline {
+	return c.rule.Timeline(of.anchor, schedule.Jitter(of.key, c.jitter)).Continue(of.carried)
+}
+
+func (c *compiled) slots(of *subject, request v1alpha1.Request, now time.Time) schedule.Slots {
+	criteria := schedule.Criteria{
+		Timeline:         c.timeline(of),
+		Taken:            of.taken,
+		Suspend:          c.suspend,
+		TTL:              c.retention.TTL,
+		StartingDeadline: c.startingDeadline,
+	}
+	if of.requested(request) {
+		criteria.Requested = request.At
+	}
+	return criteria.At(now)
 }
 
 // since returns the time from which it has slots.
@@ -60,14 +128,5 @@ func (of *subject) record() map[string]types.UID {
 
 // requested returns whether a request is for it.
 func (of *subject) requested(r v1alpha1.Request) bool {
-	return r.Of(of.claim.Name) ||
-		slices.ContainsFunc(of.claims, func(claim *corev1.PersistentVolumeClaim) bool { return r.Of(claim.Name) })
-}
-
-// anchorOf returns the time from which a PVC is under a schedule.
-func anchorOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) time.Time {
-	if claim.CreationTimestamp.After(s.CreationTimestamp.Time) {
-		return claim.CreationTimestamp.Time
-	}
-	return s.CreationTimestamp.Time
+	return slices.ContainsFunc(of.claims, func(claim *corev1.PersistentVolumeClaim) bool { return r.Of(claim.Name) })
 }

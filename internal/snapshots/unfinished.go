@@ -53,40 +53,34 @@ func takesPlace(s *retention.Snapshot, v retention.Verdict) bool {
 	return !s.Uncut() && v != retention.KeepsClaim
 }
 
-// addUnfinished adds what was accepted and does not end, of the snapshots of a PVC that may be gone.
-func (p *program) addUnfinished(
-	d *mapcontroller.Decision, status *keyStatus, claim client.Object, series []retention.Snapshot, seen mapcontroller.Observation,
-) {
-	p.addStuck(&d.Next, status, claim.GetName(), seen.Outputs, series, seen.Now)
-	addKeepsClaim(&d.Next, status, claim, seen.Outputs, seen.Now)
-	addRestores(&d.Next, status, claim.GetName(), seen.Outputs, seen.Related, seen.Now)
-}
-
-// addUnfinishedGroups adds the same of group snapshots and their members.
-func (p *program) addUnfinishedGroups(d *mapcontroller.Decision, status *keyStatus, g *groupSeries, seen mapcontroller.Observation) {
-	p.addStuck(&d.Next, status, "", seen.Outputs, g.Whole.Snapshots, seen.Now)
-	claims := slices.Concat(seen.Selected, seen.Unselected)
-	for uid, claim := range recordedLeaving(seen) {
-		if claim.GetUID() != uid && !slices.ContainsFunc(claims, func(o client.Object) bool { return o.GetUID() == claim.GetUID() }) {
-			claims = append(claims, claim)
+// addUnfinished adds what was accepted and does not end, of the snapshots of a subject whose PVCs may be gone.
+func (p *program) addUnfinished(d *mapcontroller.Decision, status *keyStatus, of *subject, seen mapcontroller.Observation) {
+	b, name := &of.backups, ""
+	if !b.ofGroup && len(b.outputs) > 0 { // the status of a tombstone names no PVC
+		name = backup.ClaimName(b.outputs[0])
+	}
+	for _, claims := range [...][]client.Object{seen.Selected, seen.Unselected} {
+		for _, claim := range claims {
+			if addKeepsClaim(&d.Next, status, claim, b.restorable(seen), seen.Now); !b.ofGroup {
+				name = claim.GetName()
+			}
 		}
 	}
-	for _, claim := range claims {
-		addKeepsClaim(&d.Next, status, claim, seen.Children, seen.Now)
+	for _, claim := range b.leavers(seen) {
+		addKeepsClaim(&d.Next, status, claim, b.restorable(seen), seen.Now)
 	}
-	addRestores(&d.Next, status, "", seen.Children, seen.Related, seen.Now)
+	p.addStuck(&d.Next, status, name, b, seen.Now)
+	addRestores(&d.Next, status, name, b.restorable(seen), seen.Related, seen.Now)
 }
 
 // addStuck adds that the storage does not finish deletes of snapshots with data. claim is the PVC of
 // a series whose status names none.
-func (p *program) addStuck(
-	next *time.Time, status *keyStatus, claim string, outputs []client.Object, series []retention.Snapshot, now time.Time,
-) {
+func (p *program) addStuck(next *time.Time, status *keyStatus, claim string, b *backups, now time.Time) {
 	var oldest client.Object
 	after := min(max(p.spec.retention.ReadyDeadline, stuckSoonest), stuckLatest)
-	for i, o := range outputs {
+	for i, o := range b.outputs {
 		at := o.GetDeletionTimestamp()
-		if at == nil || series[i].Uncut() {
+		if at == nil || b.Whole.Snapshots[i].Uncut() {
 			continue
 		}
 		if due := at.Add(after); now.Before(due) {
@@ -106,7 +100,7 @@ func (p *program) addStuck(
 		message = fmt.Sprintf("%d %ss, the oldest of them %s,", status.Stuck, backup.Noun(oldest), oldest.GetName())
 	}
 	message += fmt.Sprintf(" being deleted for more than %s, which the storage does not finish", after)
-	if places(series) == 0 {
+	if places(b.Whole.Snapshots) == 0 {
 		message += fmt.Sprintf("; while %d are, retention deletes no other", maxDeleting)
 	}
 	status.add(Problem{Claim: claim, Reason: v1alpha1.ReasonDeletionStuck, Message: message + "; " + askStorage(oldest)})

@@ -8,7 +8,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -30,60 +29,140 @@ var members = mapcontroller.Children{
 	Object: &snapshotv1.VolumeSnapshot{}, Label: v1alpha1.LabelGroupSnapshot, Strip: stripMember, Made: backup.MadeFor, Claims: claimsMember,
 }
 
-// groupSeries is the group snapshots of a group as decisions see them.
-type groupSeries struct {
+// backups are the snapshots of a PVC, or the group snapshots of a group, as decisions see them.
+type backups struct {
+	// GroupSeries is those of a PVC as its Whole alone.
 	retention.GroupSeries
-	outputs []*groupv1.VolumeGroupSnapshot
-	// held are, for each output, its members that count, by the UID of the PVC.
+	// ofGroup is set for those of a group.
+	ofGroup bool
+	outputs []client.Object
+	// leaving is a PVC that is being deleted, of the name of one that is gone; nil if there is none.
+	leaving client.Object
+	// held are, for each group snapshot, its members that count, by the UID of the PVC.
 	held []map[types.UID]*snapshotv1.VolumeSnapshot
-	// lacks are, for each output, the PVCs of its record without a member; doubled those with several, deleted those
+	// lacks are, for each group snapshot, the PVCs of its record without a member; doubled those with several, deleted those
 	// whose member is being deleted, and strangers the members of which the record knows no PVC.
 	lacks, doubled, deleted, strangers [][]string
-	// elsewhere are those of other keys of the schedule that its PVCs are, or were, in.
-	elsewhere *groupSeries
+	// elsewhere are those of other keys of the schedule that the PVCs of a group are, or were, in.
+	elsewhere *backups
 }
 
-// groupSeriesOf returns the group snapshots of a key. The claim of the whole is that of a
-// group without PVCs.
-func groupSeriesOf(seen mapcontroller.Observation) *groupSeries {
-	g := &groupSeries{GroupSeries: retention.GroupSeries{Claims: map[string]retention.GroupClaim{}}}
-	g.Whole.Claim = retention.Gone
-	for _, o := range seen.Unselected {
-		g.Claims[string(o.GetUID())] = retention.GroupClaim{Claim: retention.Unselected, Deleting: o.GetDeletionTimestamp() != nil}
-		g.Whole.Claim = retention.Unselected
-	}
-	for _, o := range seen.Selected {
-		g.Claims[string(o.GetUID())] = retention.GroupClaim{Claim: retention.Selected, Deleting: o.GetDeletionTimestamp() != nil}
-		g.Whole.Claim = retention.Selected
-	}
-	names, restores := map[string]types.UID{}, restoring(seen.Related)
-	for _, o := range slices.Concat(seen.Selected, seen.Unselected) {
-		names[o.GetName()] = o.GetUID()
+// backupsOf returns the snapshots of a key, or its group snapshots. Whoever may create snapshots can put any map key on them. The
+// claim of the whole is that of a group without PVCs.
+func backupsOf(seen mapcontroller.Observation) backups {
+	b, restores := backups{ofGroup: backup.IsGroupKey(seen.MapKey)}, restoring(seen.Related)
+	b.Whole.Claim = retention.Gone
+	b.addClaims(seen.Unselected, retention.Unselected)
+	b.addClaims(seen.Selected, retention.Selected)
+	if !b.ofGroup {
+		b.outputs = ofType[*snapshotv1.VolumeSnapshot](seen.Outputs)
+		b.Whole.Snapshots = snapshotsOf(b.outputs, restores)
+		if b.Whole.Claim == retention.Gone {
+			b.leaving = leavingOf(b.outputs, seen.Related)
+			b.Whole.ClaimDeleting = b.leaving != nil
+		}
+		return b
 	}
 	for uid := range recordedLeaving(seen) {
-		if _, exists := g.Claims[string(uid)]; !exists {
-			g.Claims[string(uid)] = retention.GroupClaim{Claim: retention.Gone, Deleting: true}
+		if _, exists := b.Claims[string(uid)]; !exists {
+			b.addClaim(string(uid), retention.GroupClaim{Claim: retention.Gone, Deleting: true})
 		}
+	}
+	names := map[string]types.UID{}
+	for _, o := range slices.Concat(seen.Selected, seen.Unselected) {
+		names[o.GetName()] = o.GetUID()
 	}
 	labeled := map[string][]client.Object{} // there may be many, of many group snapshots
 	for _, o := range seen.Children {
 		labeled[backup.GroupLabel(o)] = append(labeled[backup.GroupLabel(o)], o)
 	}
-	g.elsewhere = &groupSeries{}
+	b.elsewhere = &backups{ofGroup: true}
 	for _, o := range seen.Elsewhere {
 		if v, is := o.(*groupv1.VolumeGroupSnapshot); is && backup.IsGroupKey(v.Labels[v1alpha1.LabelMapKey]) {
-			g.elsewhere.add(v, members.Of(v, labeled[v.Name]), nil, nil)
+			b.elsewhere.add(v, members.Of(v, labeled[v.Name]), nil, nil)
 		}
 	}
-	g.Elsewhere, g.ElsewhereParts = g.elsewhere.Whole.Snapshots, g.elsewhere.Parts
-	for _, o := range seen.Outputs {
-		g.add(o.(*groupv1.VolumeGroupSnapshot), members.Of(o, labeled[o.GetName()]), names, restores)
+	b.Elsewhere, b.ElsewhereParts = b.elsewhere.Whole.Snapshots, b.elsewhere.Parts
+	for _, o := range ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs) {
+		b.add(o.(*groupv1.VolumeGroupSnapshot), members.Of(o, labeled[o.GetName()]), names, restores)
 	}
-	return g
+	return b
+}
+
+// addClaims adds what became of PVCs that exist.
+func (g *backups) addClaims(claims []client.Object, is retention.Claim) {
+	for _, o := range claims {
+		g.Whole.Claim = is
+		if !g.ofGroup {
+			g.Whole.ClaimDeleting = backup.Terminating(o)
+			continue
+		}
+		g.addClaim(string(o.GetUID()), retention.GroupClaim{Claim: is, Deleting: backup.Terminating(o)})
+	}
+}
+
+func (g *backups) addClaim(uid string, claim retention.GroupClaim) {
+	if g.Claims == nil {
+		g.Claims = map[string]retention.GroupClaim{}
+	}
+	g.Claims[uid] = claim
+}
+
+// decide asks retention about them.
+func (g *backups) decide(policy retention.Policy, now time.Time) retention.Decision {
+	if g.ofGroup {
+		return retention.DecideGroup(policy, now, g.GroupSeries)
+	}
+	return retention.Decide(policy, now, g.Whole)
+}
+
+// restorable are the snapshots that PVCs are restored from, and that keep their PVC while they are not ready.
+func (g *backups) restorable(seen mapcontroller.Observation) []client.Object {
+	if g.ofGroup {
+		return seen.Children
+	}
+	return g.outputs
+}
+
+// leavers are the PVCs that are being deleted under the name of one that they were taken of, and are not among those of the key.
+func (g *backups) leavers(seen mapcontroller.Observation) (claims []client.Object) {
+	if g.leaving != nil {
+		return []client.Object{g.leaving}
+	}
+	if !g.ofGroup {
+		return nil
+	}
+	for uid, claim := range recordedLeaving(seen) {
+		if _, known := g.Claims[string(claim.GetUID())]; claim.GetUID() != uid && !known {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// snapshotsOf returns VolumeSnapshots as decisions see them. restoring names those
+// that a PVC is still being restored from.
+func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention.Snapshot {
+	snapshots := make([]retention.Snapshot, len(outputs))
+	for i, o := range outputs {
+		s := &snapshots[i]
+		*s = backup.Of(o)
+		s.Restoring = restoring[s.Name]
+	}
+	return snapshots
+}
+
+// ofType returns the objects of a type.
+func ofType[T client.Object](all []client.Object) []client.Object {
+	other := func(o client.Object) bool { _, ok := o.(T); return !ok }
+	if !slices.ContainsFunc(all, other) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), other)
 }
 
 // add adds a group snapshot with its labeled members. names are the PVCs that exist.
-func (g *groupSeries) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, names map[string]types.UID, restores map[string]bool) {
+func (g *backups) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, names map[string]types.UID, restores map[string]bool) {
 	s, record := backup.Of(v), backup.ClaimsOf(v)
 	for _, m := range of {
 		s.Restoring = s.Restoring || restores[m.GetName()]
@@ -127,7 +206,7 @@ func (g *groupSeries) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, na
 }
 
 // sourcesChange finds out whether an uncut group snapshot would be cut without a PVC of its record, or from another one of its name.
-func (g *groupSeries) sourcesChange(record, names map[string]types.UID) {
+func (g *backups) sourcesChange(record, names map[string]types.UID) {
 	for name, uid := range record {
 		if names[name] != uid || g.Claims[string(uid)].Deleting {
 			g.Whole.ClaimDeleting = true
@@ -173,8 +252,11 @@ func membersByClaim(
 	return byClaim, strangers
 }
 
-// of returns what holds a PVC: the members as objects, and as snapshots of its series.
-func (g *groupSeries) of(claim *corev1.PersistentVolumeClaim) (found []client.Object, series []retention.Snapshot) {
+// of returns what holds a PVC: its snapshots, or the members as objects, and as snapshots of its series.
+func (g *backups) of(claim *corev1.PersistentVolumeClaim) (found []client.Object, series []retention.Snapshot) {
+	if !g.ofGroup {
+		return g.outputs, g.Whole.Snapshots
+	}
 	for i := range g.outputs {
 		if len(g.Parts[i]) > 0 && g.held[i][claim.UID] != nil {
 			found = append(found, g.held[i][claim.UID])
@@ -184,43 +266,17 @@ func (g *groupSeries) of(claim *corev1.PersistentVolumeClaim) (found []client.Ob
 }
 
 // everywhere returns what holds a PVC under this key and others. What can be said of the PVC alone depends on all of them.
-func (g *groupSeries) everywhere(claim *corev1.PersistentVolumeClaim) (found []client.Object, series []retention.Snapshot) {
-	found, series = g.of(claim)
+func (g *backups) everywhere(claim *corev1.PersistentVolumeClaim) (found []client.Object, series []retention.Snapshot) {
+	if found, series = g.of(claim); !g.ofGroup {
+		return found, series
+	}
 	elsewhere, more := g.elsewhere.of(claim)
 	return slices.Concat(found, elsewhere), slices.Concat(series, more)
 }
 
-// oldestOf returns when the oldest of some PVCs was created.
-func oldestOf(claims []*corev1.PersistentVolumeClaim) (created time.Time) {
-	for _, claim := range claims {
-		if at := claim.CreationTimestamp.Time; created.IsZero() || at.Before(created) {
-			created = at
-		}
-	}
-	return created
-}
-
-// groupOf returns the group of the selected PVCs of a key with its group snapshots as a subject.
-func (p *program) groupOf(seen mapcontroller.Observation, g *groupSeries) subject {
-	of := subject{key: seen.MapKey}
-	for _, o := range seen.Selected {
-		of.claims = append(of.claims, o.(*corev1.PersistentVolumeClaim))
-	}
-	oldest := oldestOf(of.claims)
-	slices.SortFunc(of.claims, func(a, b *corev1.PersistentVolumeClaim) int { return strings.Compare(a.Name, b.Name) })
-	if of.anchor = p.schedule.CreationTimestamp.Time; oldest.After(of.anchor) {
-		of.anchor = oldest
-	}
-	of.carried = retention.Rhythm(oldest, g.Whole.Snapshots, seen.Now)
-	of.taken = g.takenElsewhere(of.claims, p.spec.retention.ReadyDeadline, seen.Now)
-	of.claim = of.claims[0]
-	of.group = cmp.Or(of.claims[0].Labels[p.schedule.Spec.Group.ByLabel], p.schedule.Name)
-	return of
-}
-
 // takenElsewhere returns the newest slot of a group without snapshots that each of its PVCs has one for under another key of the
 // schedule; zero if one of them has none. To relabel a PVC is then no request.
-func (g *groupSeries) takenElsewhere(
+func (g *backups) takenElsewhere(
 	claims []*corev1.PersistentVolumeClaim, readyDeadline time.Duration, now time.Time,
 ) (newest time.Time) {
 	if slices.ContainsFunc(g.Whole.Snapshots, func(s retention.Snapshot) bool { return !s.Deleting }) {
@@ -248,8 +304,8 @@ func (g *groupSeries) takenElsewhere(
 
 // has returns of which PVCs group snapshot i is one: those that it holds, or will hold. A PVC that is relabeled before the cut is in
 // the record, and in no cut.
-func (g *groupSeries) has(i int, readyDeadline time.Duration, now time.Time) func(*corev1.PersistentVolumeClaim) bool {
-	v, state := g.outputs[i], g.Whole.Snapshots[i].State(now, readyDeadline)
+func (g *backups) has(i int, readyDeadline time.Duration, now time.Time) func(*corev1.PersistentVolumeClaim) bool {
+	v, state := g.outputs[i].(*groupv1.VolumeGroupSnapshot), g.Whole.Snapshots[i].State(now, readyDeadline)
 	var record map[string]types.UID
 	if state == retention.InProgress {
 		record = backup.ClaimsOf(v)

@@ -1,0 +1,139 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"fmt"
+	"slices"
+
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
+)
+
+// choice is by which class the snapshots of a subject are taken, or why none is.
+type choice struct {
+	// name is that of the class; nil leaves the choice to the driver's default.
+	name *string
+	// limit is the driver whose limits they count towards; guessed is set if that is a guess.
+	limit   driver
+	guessed bool
+	// retained is set if the data of a deleted snapshot stays in the storage.
+	retained bool
+	// refused says why none can be taken, and skipped why nothing can be said of it.
+	refused Problem
+	skipped string
+}
+
+// takes returns whether snapshots can be taken.
+func (c *choice) takes() bool { return c.skipped == "" && c.refused.Reason == "" }
+
+// classesIn returns the classes among what is observed.
+func (p *program) classesIn(seen mapcontroller.Observation) Classes {
+	return Classes{Known: p.classesKnown, GroupsUnknown: p.groupClassesUnknown || len(seen.Missing) > 0, All: seen.Related}
+}
+
+// namedClass returns the class that the spec names for a subject.
+func (p *program) namedClass(of *subject) *string {
+	if of.group != "" {
+		return p.schedule.Spec.Group.VolumeGroupSnapshotClassName
+	}
+	return p.schedule.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassName
+}
+
+// choose returns the class for the snapshots of a subject. It is skipped if each of its PVCs cannot be snapshotted now, or never could.
+func (p *program) choose(of *subject, seen mapcontroller.Observation) choice {
+	classes, outputs := p.classesIn(seen), of.backups.outputs
+	unfit, waits, first := 0, false, Problem{}
+	skipped := ""
+	for _, claim := range of.claims {
+		reason := skip(claim)
+		if waits = waits || reason != ""; reason == "" {
+			reason = p.unfit(of, classes, claim)
+		}
+		if reason == "" {
+			continue
+		}
+		if unfit++; unfit == 1 {
+			skipped, first = reason, Problem{Reason: v1alpha1.ReasonGroupStopped, Message: fmt.Sprintf(
+				"no snapshot of the group is taken, because of PVC %s: %s", claim.Name, reason)}
+		}
+	}
+	if unfit == len(of.claims) && (waits || len(outputs) == 0) { // else it could be snapshotted, so the class was lost
+		return choice{skipped: skipped}
+	}
+	var c choice
+	if of.group != "" {
+		c.name, c.limit, c.refused = classes.forGroup(of.claims, p.namedClass(of))
+		if other := p.mismatch(of, seen); other.Reason != "" {
+			c.refused = other
+		} else if unfit > 0 && unfit < len(of.claims) {
+			c.refused = first
+		}
+	} else {
+		template := &p.schedule.Spec.SnapshotTemplate.Spec
+		if c.name, c.refused = classes.Choose(of.claims[0], template); c.refused.Reason == v1alpha1.ReasonNotSnapshottable {
+			c.refused.Reason = v1alpha1.ReasonNoSnapshotClass
+			c.refused.Message += "; the PVC has snapshots, so it had one: create it again"
+		}
+		c.limit = classes.limitedBy(of.claims[0], template, c.name)
+	}
+	c.retained = classes.retains(of.group != "", c.name, c.limit)
+	c.limit, c.guessed = classes.limitOf(c.limit, outputs, oldestOf(of.claims))
+	return c
+}
+
+// unfit returns why no snapshot of a PVC of a subject can be taken, whatever the class; empty if one may be. A class that is named and
+// does not exist is a problem of its own.
+func (p *program) unfit(of *subject, classes Classes, claim *corev1.PersistentVolumeClaim) string {
+	if of.group != "" {
+		return classes.notGroupable(claim, p.namedClass(of))
+	}
+	if classes.missing(&p.schedule.Spec.SnapshotTemplate.Spec) != "" {
+		return ""
+	}
+	return classes.unfit(claim)
+}
+
+// mismatch returns why the labels of a group do not stand for its PVCs.
+func (p *program) mismatch(of *subject, seen mapcontroller.Observation) Problem {
+	if len(seen.Missing) > 0 {
+		return Problem{Reason: v1alpha1.ReasonGroupSnapshotAPIMissing, Message: "VolumeGroupSnapshots are not installed in this cluster, " +
+			"or the operator may not list them; they need the CRDs of group " + groupv1.GroupName + ", version v1"}
+	}
+	if n := len(of.claims); n > backup.MaxGroup {
+		return Problem{Reason: v1alpha1.ReasonGroupTooLarge, Message: fmt.Sprintf(
+			"the group has %d PVCs, and may have %d: divide it by a label, with spec.group.byLabel", n, backup.MaxGroup)}
+	}
+	var others []string
+	for _, o := range seen.Unselected {
+		if p.groupKey(o) == of.key {
+			others = append(others, o.GetName())
+		}
+	}
+	if len(others) == 0 {
+		return Problem{}
+	}
+	slices.Sort(others)
+	return Problem{Reason: v1alpha1.ReasonGroupMismatch, Message: "the labels of the group match PVCs that the schedule does not select: " +
+		report.List(others, maxTerminating) + "; exclude them by a label, not by an annotation"}
+}
+
+// skip returns why a PVC can't be snapshotted now; empty if it can. Its events
+// enqueue it when that changes.
+func skip(claim *corev1.PersistentVolumeClaim) string {
+	switch {
+	case claim.DeletionTimestamp != nil:
+		return "being deleted"
+	case claim.Status.Phase == corev1.ClaimLost:
+		return "its volume is lost"
+	case claim.Status.Phase != corev1.ClaimBound:
+		return "not Bound"
+	}
+	return ""
+}

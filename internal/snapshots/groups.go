@@ -1,0 +1,137 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+)
+
+// The members of a group snapshot are looked for again after half of the time since it was
+// cut, within these bounds, for a day: a driver that left a PVC out makes no member of it later.
+const (
+	seekSoonest = time.Second
+	seekLatest  = time.Hour
+	seekFor     = 24 * time.Hour
+)
+
+// elsewhereCheck is how often a group snapshot is checked that the floor keeps for a PVC which has left its group: no event
+// shows that another group of the PVC has a newer one.
+const elsewhereCheck = time.Hour
+
+// memberPatience is how long the members of a group snapshot that is cut may be missing:
+// they are made, and become ready, a moment after it.
+const memberPatience = time.Minute
+
+// A group whose PVCs are others than those of its newest group snapshot is not taken before they have been the same for
+// settleFor, or for settleWithin since the slot was due and they began to change: PVCs come one after the other, and the
+// first alone is no group.
+const (
+	settleFor    = 10 * time.Second
+	settleWithin = 2 * time.Minute
+)
+
+// unsettled returns when a group whose PVCs have changed may be taken for its slot; zero: now, as of a PVC.
+func (p *program) unsettled(of *subject, seen mapcontroller.Observation) time.Time {
+	if of.group == "" {
+		return time.Time{}
+	}
+	g, slots := &of.backups, of.slots
+	newest := retention.Newest(g.Whole.Snapshots, seen.Now)
+	if seen.SameSince.IsZero() || slots.Current.IsZero() || newest >= 0 && maps.Equal(backup.ClaimsOf(g.outputs[newest]), of.record()) {
+		return time.Time{}
+	}
+	// The first slot that it lacks, not the newest: a short interval would otherwise end the wait of no group that keeps changing.
+	first, _ := p.spec.timeline(of).Next(retention.LastSlot(g.Whole.Snapshots, seen.Now))
+	began := earliest(first, slots.Current)
+	if seen.ChangingSince.After(began) {
+		began = seen.ChangingSince
+	}
+	at := earliest(seen.SameSince.Add(settleFor), began.Add(settleWithin))
+	if last := slots.Until.Add(-time.Second); !slots.Until.IsZero() && last.Before(at) { // late rather than never
+		at = last
+	}
+	if !seen.Now.Before(at) {
+		return time.Time{}
+	}
+	return at
+}
+
+// retireGroups adds what concerns group snapshots alone: which of them cannot be deleted yet, those of other keys on which deletes
+// depend, and those whose members are sought.
+func (p *program) retireGroups(d *mapcontroller.Decision, of *subject, seen mapcontroller.Observation) {
+	b := &of.backups
+	if !b.ofGroup {
+		return
+	}
+	d.Delete = slices.DeleteFunc(d.Delete, func(r mapcontroller.Removal) bool {
+		may, at := mayGo(r.Object.(*groupv1.VolumeGroupSnapshot), p.spec.retention.ReadyDeadline, seen.Now.Add(-seen.Ahead))
+		if !may {
+			d.Next = earliest(d.Next, at)
+		}
+		return !may
+	})
+	for _, i := range of.decided.Elsewhere {
+		d.Evidence = append(d.Evidence, b.elsewhere.outputs[i])
+	}
+	if len(seen.Unselected) > 0 && slices.Contains(of.decided.Verdicts, retention.Floor) {
+		d.Next = earliest(d.Next, seen.Now.Add(elsewhereCheck))
+	}
+	for i, v := range b.outputs {
+		s := &b.Whole.Snapshots[i]
+		if s.Uncut() || s.Deleting || len(b.lacks[i]) == 0 {
+			continue
+		}
+		d.Seek = append(d.Seek, v)
+		if since := seen.Now.Sub(s.AgeBase(seen.Now)); since < seekFor {
+			d.Next = earliest(d.Next, seen.Now.Add(min(max(since/2, seekSoonest), seekLatest)))
+		}
+	}
+}
+
+// addMembers adds what is wrong with the members of group snapshots.
+func (p *program) addMembers(d *mapcontroller.Decision, status *keyStatus, g *backups, now time.Time) {
+	if !g.ofGroup {
+		return
+	}
+	newest := retention.Newest(g.Whole.Snapshots, now)
+	for i, v := range g.outputs {
+		if names := g.deleted[i]; len(names) > 0 && !backup.Terminating(v) {
+			status.addIfNew(Problem{Reason: v1alpha1.ReasonMemberDeleted, Message: fmt.Sprintf(
+				"the data of %s in VolumeGroupSnapshot %s is lost: its VolumeSnapshot is being deleted, which cannot be revoked",
+				report.List(names, maxTerminating), v.GetName())})
+		}
+		s := &g.Whole.Snapshots[i]
+		if i != newest || !s.ReadyToUse || s.Deleting || len(g.lacks[i])+len(g.doubled[i])+len(g.strangers[i]) == 0 {
+			continue
+		}
+		if patience := s.AgeBase(now).Add(memberPatience); len(g.doubled[i])+len(g.strangers[i]) == 0 && now.Before(patience) {
+			d.Next = earliest(d.Next, patience)
+			continue
+		}
+		var what []string
+		if len(g.lacks[i]) > 0 {
+			what = append(what, "holds no data of "+report.List(g.lacks[i], maxTerminating))
+		}
+		if len(g.doubled[i]) > 0 {
+			what = append(what, "has several VolumeSnapshots of "+report.List(g.doubled[i], maxTerminating))
+		}
+		if len(g.strangers[i]) > 0 {
+			what = append(what, "holds data of others: "+report.List(g.strangers[i], maxTerminating))
+		}
+		status.add(Problem{Reason: v1alpha1.ReasonGroupIncomplete, Message: fmt.Sprintf(
+			"VolumeGroupSnapshot %s is ready, and %s", v.GetName(), strings.Join(what, ", and "))})
+	}
+}
