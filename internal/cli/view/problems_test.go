@@ -25,7 +25,7 @@ var ofConditions = []string{
 }
 
 func TestEveryReasonOfTheAPIIsOfAProblemOrOfACondition(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/conditions.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../api/v1alpha1/conditions.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
