@@ -9,7 +9,7 @@ import (
 	"os"
 	"testing"
 	"time"
-	_ "time/tzdata" //the tests must not depend on the machine's zones
+	_ "time/tzdata" // the tests must not depend on the machine's zones
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"

@@ -140,7 +140,8 @@ const soon = 24 * time.Hour
 func (c *capacity) ofVolumes() bool { return c.perVolume > 0 || c.spacing > 0 }
 
 // volumesOf returns the volumes of PVCs of a namespace with all their snapshots, among which the outputs may be, and which may repeat.
-// None, if it does not matter which snapshots a volume has. It reads the record of a group snapshot once: there may be many of them, of many PVCs.
+// None, if it does not matter which snapshots a volume has. It reads the record of a group snapshot once: there may be many of
+// them, of many PVCs.
 func volumesOf(claims []*corev1.PersistentVolumeClaim, c capacity, seen mapcontroller.Observation) []volume {
 	if !c.ofVolumes() { // as nearly always, and each pass asks
 		return nil

@@ -142,11 +142,8 @@ func (c *compiled) keeps() (n int, all bool) {
 // surelyKeeps returns how many of these a spec keeps in any case: several rules may keep the same snapshots, and how many slots of a
 // cron line are within a time varies.
 func (c *compiled) surelyKeeps() int {
-	r, n := &c.retention, 0
-	switch k := r.Keep; {
-	case r.TTL == 0 && k == retention.Tiers{}:
-		n = r.MaxCount
-	default:
+	r, n := &c.retention, c.retention.MaxCount
+	if k := r.Keep; r.TTL != 0 || k != (retention.Tiers{}) {
 		n = max(k.Last, k.Hourly, k.Daily, k.Weekly, k.Monthly, k.Yearly)
 		if c.rule.Interval() > 0 {
 			n = max(n, c.slotsWithin(r.TTL))

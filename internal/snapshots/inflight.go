@@ -12,7 +12,6 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -270,7 +269,8 @@ func (f *inFlight) made(parent types.NamespacedName, o client.Object, series []c
 	taken := backup.Of(v)
 	gone := claim == nil && !taken.Uncut()
 	if gone { // the storage goes on with what it has cut
-		claim = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: backup.ClaimName(v), UID: types.UID(v.Labels[v1alpha1.LabelMapKey])}}
+		claim = &corev1.PersistentVolumeClaim{}
+		claim.Name, claim.UID = backup.ClaimName(v), types.UID(v.Labels[v1alpha1.LabelMapKey])
 	}
 	if claim == nil || string(claim.UID) != v.Labels[v1alpha1.LabelMapKey] ||
 		v.Name != snapshotName(owner.UID, claim.UID, claim.Name, backup.SlotOf(v)) {
@@ -292,7 +292,8 @@ func (f *inFlight) madeGroup(
 	owner *v1alpha1.SnapshotSchedule, v *groupv1.VolumeGroupSnapshot, s *limits.Snapshot, series []client.Object,
 ) (ok bool) {
 	key, taken := v.Labels[v1alpha1.LabelMapKey], backup.Of(v)
-	if !backup.IsGroupKey(key) || v.Name != groupName(owner, key, backup.SlotOf(v)) || taken.Imported { // of what was imported, nothing is in progress
+	// Of what was imported, nothing is in progress.
+	if !backup.IsGroupKey(key) || v.Name != groupName(owner, key, backup.SlotOf(v)) || taken.Imported {
 		return false
 	}
 	var claims []*corev1.PersistentVolumeClaim

@@ -21,9 +21,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// operator plans as the operator does: its Compile, its kinds, and objects as its
+// Operator plans as the operator does: its Compile, its kinds, and objects as its
 // cache holds them.
-type operator struct {
+type Operator struct {
 	t        *rapid.T
 	schedule *v1alpha1.SnapshotSchedule
 	planner  *mapcontroller.Planner
@@ -31,7 +31,7 @@ type operator struct {
 }
 
 // NewOperator returns an operator that decides about a schedule.
-func NewOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *operator {
+func NewOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *Operator {
 	compiled, err := snapshots.Compile(s)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func NewOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *operator {
 		t.Fatal(err)
 	}
 	byKind := snapshots.CacheOptions(snapshots.NewStores()).ByObject
-	return &operator{t: t, schedule: s, planner: planner, cached: func(o client.Object) client.Object {
+	return &Operator{t: t, schedule: s, planner: planner, cached: func(o client.Object) client.Object {
 		for kind, options := range byKind {
 			if reflect.TypeOf(kind) == reflect.TypeOf(o) {
 				stripped, err := options.Transform(o.DeepCopyObject())
@@ -58,7 +58,7 @@ func NewOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *operator {
 }
 
 // Plan returns the plan of one pass.
-func (op *operator) Plan(now time.Time, of *view.Series) mapcontroller.Plan {
+func (op *Operator) Plan(now time.Time, of *view.Series) mapcontroller.Plan {
 	seen := mapcontroller.Observation{Now: now, MapKey: of.MapKey}
 	if of.Claim != nil {
 		seen.Selected, seen.Unselected = op.planner.Partition(of.MapKey, op.cached(of.Claim))
@@ -101,7 +101,7 @@ func DrawCase(t *rapid.T) (s *v1alpha1.SnapshotSchedule, found *view.Series, now
 
 // Life is what happens to a series under the operator in three days, if every
 // snapshot is ready at once.
-func (op *operator) Life(of *view.Series, now, until time.Time) (ends map[string]time.Time, taken []string) {
+func (op *Operator) Life(of *view.Series, now, until time.Time) (ends map[string]time.Time, taken []string) {
 	state := *of
 	state.Snapshots = nil
 	for _, o := range of.Snapshots {
@@ -142,7 +142,7 @@ func (op *operator) Life(of *view.Series, now, until time.Time) (ends map[string
 }
 
 // settle completes what was under way: by definition of the simulation.
-func (op *operator) settle(state *view.Series, now time.Time) {
+func (op *Operator) settle(state *view.Series, now time.Time) {
 	state.Restores = nil
 	state.Snapshots = slices.DeleteFunc(state.Snapshots, func(o client.Object) bool {
 		return o.GetDeletionTimestamp() != nil && metav1.IsControlledBy(o, op.schedule)

@@ -59,7 +59,10 @@ func printGaps(c *protection.Coverage, w io.Writer, namespaces bool) {
 func printSum(c *protection.Coverage, w io.Writer) {
 	style := term.StyleOf(w)
 	all, states, waiting := term.Plural(len(c.Claims), "PVC"), "", false
-	for _, p := range []protection.Protection{protection.Protected, protection.Pending, protection.Unknown, protection.Stale, protection.Unprotected, protection.Skipped, protection.Excluded} {
+	for _, p := range []protection.Protection{
+		protection.Protected, protection.Pending, protection.Unknown, protection.Stale, protection.Unprotected,
+		protection.Skipped, protection.Excluded,
+	} {
 		n := 0
 		for i := range c.Claims {
 			if c.Claims[i].Protection == p {

@@ -110,7 +110,8 @@ func (m *migration) run(ctx context.Context, scope *term.Scope) error {
 		t := &transfer{migration: m, peer: &peers.Items[i]}
 		if err := t.run(ctx); err != nil {
 			failed = true
-			term.Say(m.ErrOut, fmt.Sprintf("SnapshotSchedule %s/%s of snapscheduler: %s", t.peer.GetNamespace(), t.peer.GetName(), term.MessageOf(err)))
+			term.Say(m.ErrOut, fmt.Sprintf("SnapshotSchedule %s/%s of snapscheduler: %s",
+				t.peer.GetNamespace(), t.peer.GetName(), term.MessageOf(err)))
 		}
 	}
 	if err := m.strays(ctx, namespace, peers.Items); err != nil {

@@ -294,7 +294,7 @@ func printPreview(p *ahead.Preview, w io.Writer, output *term.Output, now time.T
 	}
 	if shown := listed(p, output); len(shown) > 0 {
 		fmt.Fprintln(w)
-		if err := output.PrintTable(w, deleteTable(p, shown, now)); err != nil {
+		if err := output.PrintTable(w, deleteTable(shown, now)); err != nil {
 			return err
 		}
 		if more := len(p.Deletes) - len(shown); more > 0 {
@@ -349,7 +349,7 @@ func selectionWords(before, after bool) string {
 	return "no"
 }
 
-func deleteTable(p *ahead.Preview, shown []ahead.Deletion, now time.Time) *term.Table {
+func deleteTable(shown []ahead.Deletion, now time.Time) *term.Table {
 	table := term.NewTable("SNAPSHOT", "+PVC", "DELETED", "REASON", "AT PRESENT")
 	for _, d := range shown {
 		present := "kept"

@@ -137,7 +137,9 @@ func New(f *term.Factory) *cobra.Command {
 // readReport reads the present cluster or, with a pattern, those of the contexts that match.
 func readReport(ctx context.Context, f *term.Factory, contexts string, scope *term.Scope) (*fullReport, error) {
 	now := f.Clock.Now()
-	all := &fullReport{Time: *term.TimeOf(now), Until: *term.TimeOf(now.Add(reportAhead)), Version: version.Get().String(), Clusters: []clusterReport{}}
+	all := &fullReport{
+		Time: *term.TimeOf(now), Until: *term.TimeOf(now.Add(reportAhead)), Version: version.Get().String(), Clusters: []clusterReport{},
+	}
 	if contexts == "" {
 		one, err := readClusterReport(ctx, f, scope, now)
 		all.Clusters = append(all.Clusters, one)
@@ -271,7 +273,8 @@ func (r *scheduleReport) lookAhead(s *v1alpha1.SnapshotSchedule, inv *view.Inven
 	if r.Timeline, err = history.TimelineOf(s, inv, "", now); err != nil {
 		return err
 	}
-	p, err := ahead.PreviewOf(ahead.Variants{Present: s, Future: s, Work: work}.Recorded(now, inv.Origins.Of(s)), inv, now, now.Add(reportAhead))
+	unchanged := ahead.Variants{Present: s, Future: s, Work: work}.Recorded(now, inv.Origins.Of(s))
+	p, err := ahead.PreviewOf(unchanged, inv, now, now.Add(reportAhead))
 	if err != nil {
 		return err
 	}

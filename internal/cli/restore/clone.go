@@ -132,8 +132,10 @@ func (r *restoration) deadClones(ctx context.Context, planned []*recovery.Clone)
 			r.Warn("a copy of %s to namespace %s is unfinished: restore that snapshot to it again to finish the copy", of.Name, r.toNamespace)
 			continue
 		}
-		c := &recovery.Clone{Of: of, Namespace: r.toNamespace, Name: name, Unrestorable: fmt.Errorf("the VolumeSnapshot %s of an unfinished copy "+
-			"was deleted", of.Name)}
+		c := &recovery.Clone{
+			Of: of, Namespace: r.toNamespace, Name: name,
+			Unrestorable: fmt.Errorf("the VolumeSnapshot %s of an unfinished copy was deleted", of.Name),
+		}
 		if err := r.observeClone(ctx, c); err != nil {
 			return nil, err
 		}

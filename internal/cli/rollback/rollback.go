@@ -139,7 +139,7 @@ func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
 	}
 	r.started = r.Clock.Now()
 	if r.time != "" {
-		if r.asOf, err = r.Factory.AsOf(r.time, r.began); err != nil {
+		if r.asOf, err = r.AsOf(r.time, r.began); err != nil {
 			return err
 		}
 	}

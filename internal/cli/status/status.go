@@ -120,7 +120,8 @@ func table(s *state.ScheduleStatus, now time.Time, alone bool) *term.Table {
 		if i > 0 && c.Group != "" && problems != "" && s.PersistentVolumeClaims[i-1].MapKey == c.MapKey {
 			problems = "as above"
 		}
-		row := without([]any{view.LabelOf(c.Name, c.State), c.Group, term.Age(now, term.ValueOf(c.NewestReadyTime)), term.Age(now, term.ValueOf(c.VerifiedTime)),
+		row := without([]any{view.LabelOf(c.Name, c.State), c.Group,
+			term.Age(now, term.ValueOf(c.NewestReadyTime)), term.Age(now, term.ValueOf(c.VerifiedTime)),
 			term.Due(now, term.ValueOf(c.NextSnapshotTime)), c.Snapshots, c.Ready, c.NewestReady, c.MapKey, problems})
 		if alone {
 			row = slices.Concat([]any{s.Namespace, s.Name}, row)

@@ -76,7 +76,7 @@ func (r *Choice) Choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot, erro
 		if err != nil {
 			return nil, fmt.Errorf("read the API server's clock: %w", err)
 		}
-		if r.asOf, err = r.Factory.AsOf(r.Time, now); err != nil {
+		if r.asOf, err = r.AsOf(r.Time, now); err != nil {
 			return nil, err
 		}
 	}
@@ -114,7 +114,8 @@ func (r *Choice) chooseOfClaim(ctx context.Context, name string) (*snapshotv1.Vo
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(r.ErrOut, "%s %s, of %s (%s ago)\n", r.Doing, v.Name, term.Timestamp(recovery.Time(v, r.now)), term.Age(r.now, recovery.Time(v, r.now)))
+	at := recovery.Time(v, r.now)
+	fmt.Fprintf(r.ErrOut, "%s %s, of %s (%s ago)\n", r.Doing, v.Name, term.Timestamp(at), term.Age(r.now, at))
 	if recovery.Imported(v) {
 		r.Warn("%s was imported: only its label says that it is of PersistentVolumeClaim %s", v.Name, name)
 	}

@@ -168,9 +168,15 @@ func (s Style) Warn(text string) string { return s.paint("33", text) }
 func (s Style) Dim(text string) string { return s.paint("2", text) }
 
 // Bold is for what stands out.
-func (s Style) Bold(text string) string    { return s.paint("1", text) }
-func (s Style) Cyan(text string) string    { return s.paint("36", text) }
-func (s Style) Blue(text string) string    { return s.paint("34", text) }
+func (s Style) Bold(text string) string { return s.paint("1", text) }
+
+// Cyan, Blue and Magenta tell kinds apart.
+func (s Style) Cyan(text string) string { return s.paint("36", text) }
+
+// Blue is like Cyan.
+func (s Style) Blue(text string) string { return s.paint("34", text) }
+
+// Magenta is like Cyan.
 func (s Style) Magenta(text string) string { return s.paint("35", text) }
 
 // pipeWidth is the width of drawings that go to no terminal.

@@ -178,5 +178,6 @@ func (d *drill) annotateResult(ctx context.Context) error {
 	if d.Result == core.Failed {
 		annotation = map[string]any{v1alpha1.AnnotationVerifyFailed: term.Timestamp(now) + " " + report.Text(d.Reason, maxReason)}
 	}
-	return steps.SendPatch(ctx, d.verification.Factory, d.snapshot.DeepCopy(), steps.Metadata(map[string]any{"uid": d.snapshot.UID, "annotations": annotation}))
+	return steps.SendPatch(ctx, d.Factory, d.snapshot.DeepCopy(),
+		steps.Metadata(map[string]any{"uid": d.snapshot.UID, "annotations": annotation}))
 }

@@ -71,7 +71,8 @@ If it ends with 0, the snapshot gets the annotation ` + v1alpha1.AnnotationVerif
 ` + v1alpha1.AnnotationVerifyFailed + ` with its last line. retention.minVerified keeps verified snapshots. A snapshot
 that the storage refuses to restore until the timeout has failed, too. Anything else, such as a quota, an image that is missing, or
 the timeout, says nothing about the data, and no annotation is written.
-` + fmt.Sprintf("\nThe exit code is %d if a snapshot failed, and %d if it is unknown whether all are good.", term.ExitFound, term.ExitTimeout),
+` + fmt.Sprintf("\nThe exit code is %d if a snapshot failed, and %d if it is unknown whether all are good.",
+			term.ExitFound, term.ExitTimeout),
 		Example: `  # The newest snapshot of a PVC
   kubectl snapsched verify --pvc pgdata
 

@@ -60,6 +60,7 @@ type waiting struct {
 // Change is the kind of change.
 type Change string
 
+// The kinds of changes.
 const (
 	Unchanged Change = "Unchanged"
 	Edited    Change = "Edited"
@@ -190,8 +191,8 @@ func PreviewOf(v Variants, inv *view.Inventory, now, until time.Time) (*Preview,
 	}
 	named := cmp.Or(v.Present, v.Future)
 	p := &Preview{
-		Namespace: named.Namespace, Name: named.Name, Change: v.Change(), Until: *term.TimeOf(until), Claims: []claimChange{}, Deletes: []Deletion{},
-		Misfits: map[string]int{}, Fields: v.Fields, Steady: v.Steady,
+		Namespace: named.Namespace, Name: named.Name, Change: v.Change(), Until: *term.TimeOf(until),
+		Claims: []claimChange{}, Deletes: []Deletion{}, Misfits: map[string]int{}, Fields: v.Fields, Steady: v.Steady,
 	}
 	p.Present, p.Future = v.policies()
 	if v.Future != nil {

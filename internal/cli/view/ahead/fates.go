@@ -14,8 +14,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// fates are the ends of those snapshots of a series that exist at the beginning.
-type fates struct {
+// Fates are the ends of those snapshots of a series that exist at the beginning.
+type Fates struct {
 	counted    int
 	Ends       map[string]end
 	spared     map[string]int // at first, by reason
@@ -31,8 +31,8 @@ type end struct {
 }
 
 // FatesOf lets time pass over a series, within an amount of work (zero: maxWork). Without a judge nothing is deleted.
-func FatesOf(judge *snapshots.Judge, of *view.Series, now, until time.Time, work int) fates {
-	f := fates{Ends: map[string]end{}, spared: map[string]int{}}
+func FatesOf(judge *snapshots.Judge, of *view.Series, now, until time.Time, work int) Fates {
+	f := Fates{Ends: map[string]end{}, spared: map[string]int{}}
 	if judge == nil {
 		return f
 	}
@@ -67,7 +67,7 @@ func FatesOf(judge *snapshots.Judge, of *view.Series, now, until time.Time, work
 
 // begin counts the snapshots that exist at the beginning. It returns the names of those that
 // may have an end, which one with data that is held for ever has not.
-func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
+func (f *Fates) begin(d *snapshots.Judgment) map[string]bool {
 	f.counted = len(d.Outputs)
 	existing := map[string]bool{}
 	for i := range d.Outputs {
@@ -92,7 +92,7 @@ func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
 
 // ahead continues a simulation after a judgment as a life. It returns false if that would
 // take too long.
-func (f *fates) ahead(sim *simulation, d *snapshots.Judgment, existing map[string]bool, at, until time.Time) bool {
+func (f *Fates) ahead(sim *Simulation, d *snapshots.Judgment, existing map[string]bool, at, until time.Time) bool {
 	l := &life{
 		limit: sim.limit, policy: sim.judge.Policy(), slots: slotsOf(sim.judge, sim.Judged()), now: at, next: d.Retention.Next,
 		ended: func(name string, at time.Time, v retention.Verdict) { f.Ends[name] = end{at, v.String()} },
@@ -117,8 +117,8 @@ func (f *fates) ahead(sim *simulation, d *snapshots.Judgment, existing map[strin
 
 // garbage are the snapshots that are deleted with their schedule: those that have a
 // reference to it, and no other owner. Those that stay are counted if they are its own.
-func garbage(s *v1alpha1.SnapshotSchedule, of *view.Series, now time.Time) fates {
-	f := fates{Ends: map[string]end{}}
+func garbage(s *v1alpha1.SnapshotSchedule, of *view.Series, now time.Time) Fates {
+	f := Fates{Ends: map[string]end{}}
 	for _, o := range of.Snapshots {
 		collected := snapshots.CollectedWith(o, s)
 		if collected {

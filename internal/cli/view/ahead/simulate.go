@@ -28,11 +28,11 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// simulation lets time pass over one series, and does what the operator's plan
+// Simulation lets time pass over one series, and does what the operator's plan
 // says. It assumes that every snapshot is taken on time and is ready at once, that
 // snapshots in progress become ready and restores end, and that nobody else
 // changes anything.
-type simulation struct {
+type Simulation struct {
 	judge *snapshots.Judge
 	view.Series
 	Now time.Time
@@ -51,11 +51,11 @@ const MaxWork = 3_000_000
 const TenantWork = 10 * MaxWork
 
 // Exhausted returns whether the simulation has taken all the steps that it may.
-func (sim *simulation) Exhausted() bool { return sim.work > sim.limit }
+func (sim *Simulation) Exhausted() bool { return sim.work > sim.limit }
 
 // Simulate starts at a time with a copy of the series.
-func Simulate(judge *snapshots.Judge, now time.Time, from *view.Series) *simulation {
-	sim := &simulation{judge: judge, Series: *from, Now: now, limit: MaxWork}
+func Simulate(judge *snapshots.Judge, now time.Time, from *view.Series) *Simulation {
+	sim := &Simulation{judge: judge, Series: *from, Now: now, limit: MaxWork}
 	sim.Snapshots = slices.Clone(from.Snapshots)
 	return sim
 }
@@ -63,7 +63,7 @@ func Simulate(judge *snapshots.Judge, now time.Time, from *view.Series) *simulat
 // Step makes one pass and moves on to the time at which the next one may differ.
 // It returns the judgment, the time at which it was made, and false if nothing
 // will change any more.
-func (sim *simulation) Step() (at time.Time, d snapshots.Judgment, more bool) {
+func (sim *Simulation) Step() (at time.Time, d snapshots.Judgment, more bool) {
 	at = sim.Now
 	if sim.steps == 0 {
 		d = sim.judge.Judge(at, sim.Judged())
@@ -92,7 +92,7 @@ func (sim *simulation) Step() (at time.Time, d snapshots.Judgment, more bool) {
 // apply does what a judgment says. It returns whether another pass at the same
 // time may do more. A delete leads to more only if it clears the way for a
 // snapshot that is due.
-func (sim *simulation) apply(d *snapshots.Judgment) bool {
+func (sim *Simulation) apply(d *snapshots.Judgment) bool {
 	if len(d.Delete)+len(d.Create) == 0 {
 		return false
 	}
@@ -119,7 +119,7 @@ func (sim *simulation) apply(d *snapshots.Judgment) bool {
 
 // settle completes what was under way when the simulation began: snapshots that
 // are being taken or deleted, and restores.
-func (sim *simulation) settle(d *snapshots.Judgment) {
+func (sim *Simulation) settle(d *snapshots.Judgment) {
 	sim.Restores = nil
 	sim.Snapshots = slices.Clone(sim.Snapshots)
 	for i := range d.Series.Snapshots {

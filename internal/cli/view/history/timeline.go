@@ -205,8 +205,10 @@ var Ticks = []struct {
 }{
 	{time.Minute, "1m"}, {5 * time.Minute, "5m"}, {15 * time.Minute, "15m"}, {30 * time.Minute, "30m"},
 	{time.Hour, "1h"}, {2 * time.Hour, "2h"}, {6 * time.Hour, "6h"}, {12 * time.Hour, "12h"},
-	{term.Day, "1d"}, {2 * term.Day, "2d"}, {4 * term.Day, "4d"}, {7 * term.Day, "1w"}, {14 * term.Day, "2w"}, {30 * term.Day, "30d"}, {60 * term.Day, "60d"},
-	{90 * term.Day, "90d"}, {180 * term.Day, "180d"}, {365 * term.Day, "1y"}, {2 * 365 * term.Day, "2y"}, {5 * 365 * term.Day, "5y"}, {10 * 365 * term.Day, "10y"},
+	{term.Day, "1d"}, {2 * term.Day, "2d"}, {4 * term.Day, "4d"}, {7 * term.Day, "1w"},
+	{14 * term.Day, "2w"}, {30 * term.Day, "30d"}, {60 * term.Day, "60d"},
+	{90 * term.Day, "90d"}, {180 * term.Day, "180d"}, {365 * term.Day, "1y"},
+	{2 * 365 * term.Day, "2y"}, {5 * 365 * term.Day, "5y"}, {10 * 365 * term.Day, "10y"},
 }
 
 // header returns the labels of the axis. They end at the place of their age.

@@ -67,22 +67,22 @@ func CoverageOfContexts(ctx context.Context, f *term.Factory, pattern string, sc
 	return sum, err
 }
 
-// ofContext is what was read in the cluster of a context.
-type ofContext[T any] struct {
+// OfContext is what was read in the cluster of a context.
+type OfContext[T any] struct {
 	Name string
 	Read T
 	Err  error
 }
 
 // ErrorText is the error without its beginning.
-func (o *ofContext[T]) ErrorText() string {
+func (o *OfContext[T]) ErrorText() string {
 	return strings.TrimPrefix(term.MessageOf(o.Err), "error: ")
 }
 
 // OfContexts reads something in the clusters of all contexts that match a pattern, some of them at a time.
 func OfContexts[T any](
 	ctx context.Context, f *term.Factory, pattern string, read func(ctx context.Context, one *term.Factory) (T, error),
-) ([]ofContext[T], error) {
+) ([]OfContext[T], error) {
 	c := f.Config
 	if term.Given(*c.Context, *c.ClusterName, *c.AuthInfoName, *c.APIServer, *c.BearerToken) > 0 {
 		return nil, errors.New("--contexts names the clusters: leave out --context, --cluster, --user, --server and --token")
@@ -91,7 +91,7 @@ func OfContexts[T any](
 	if err != nil {
 		return nil, err
 	}
-	found := make([]ofContext[T], len(names))
+	found := make([]OfContext[T], len(names))
 	warnings := make([]bytes.Buffer, len(names))
 	places := make(chan struct{}, clustersAtOnce)
 	var all sync.WaitGroup

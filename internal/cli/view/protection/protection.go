@@ -31,6 +31,7 @@ import (
 // Protection is whether a PVC is protected.
 type Protection string
 
+// What a PVC's protection can be.
 const (
 	Protected   Protection = "Protected"
 	Pending     Protection = "Pending"     // selected, without a ready snapshot yet

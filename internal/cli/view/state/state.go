@@ -77,7 +77,9 @@ type ClaimStatus struct {
 
 // ReadSelected reads the schedule of the arguments, or all of the scope, with what they select
 // and own.
-func ReadSelected(ctx context.Context, s *term.Scope, f *term.Factory, args []string) ([]*v1alpha1.SnapshotSchedule, *view.Inventory, error) {
+func ReadSelected(
+	ctx context.Context, s *term.Scope, f *term.Factory, args []string,
+) ([]*v1alpha1.SnapshotSchedule, *view.Inventory, error) {
 	if len(args) > 0 {
 		if s.AllNamespaces || s.Selector != "" {
 			return nil, nil, fmt.Errorf("a name cannot be combined with --all-namespaces or --selector")
@@ -142,7 +144,8 @@ func (c *ClaimStatus) protect(
 	s *v1alpha1.SnapshotSchedule, inv *view.Inventory, claim *corev1.PersistentVolumeClaim, d *snapshots.Judgment, now time.Time,
 ) {
 	if claim != nil && c.State == view.StateSelected {
-		found := protection.ClaimCoverageOf(claim, []protection.Relation{protection.RelationOf(inv.Origins.Decided(s), claim, d, now)}, &inv.Classes)
+		relation := protection.RelationOf(inv.Origins.Decided(s), claim, d, now)
+		found := protection.ClaimCoverageOf(claim, []protection.Relation{relation}, &inv.Classes)
 		c.Protection, c.Reason, c.gap = found.Protection, found.Why(), found.Gap
 	}
 }
