@@ -145,7 +145,7 @@ var _ = Describe("verify", func() {
 		class.ResourceVersion, class.UID = "", ""
 		class.ReclaimPolicy = ptr.To(corev1.PersistentVolumeReclaimRetain)
 		Expect(api.Create(ctx, class)).To(Succeed())
-		Expect(env.exits(3, args()...)).To(ContainSubstring("has reclaimPolicy Retain"))
+		Expect(env.exits(2, args()...)).To(ContainSubstring("has reclaimPolicy Retain"))
 		Expect(jobs()).To(BeEmpty())
 		Expect(env.succeeds(args("--allow-retain", "--dry-run=client", "-o", "yaml")...)).To(And(
 			ContainSubstring("kind: Job"), ContainSubstring("ephemeral:"), ContainSubstring("snapshots.mapcontroller.dev/exclude")))
