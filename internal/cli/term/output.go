@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -66,7 +67,7 @@ func (o *Output) PrintStructured(w io.Writer, value any) error {
 	}
 	if o.Format == YAML {
 		inYAML, err := yaml.JSONToYAML(text)
-		if plain := string(inYAML); err == nil && report.Escape(plain) == plain {
+		if plain := string(inYAML); err == nil && report.Escape(plain) == plain && means(inYAML, text) {
 			_, err = io.WriteString(w, plain)
 			return err
 		}
@@ -74,6 +75,12 @@ func (o *Output) PrintStructured(w io.Writer, value any) error {
 	}
 	_, err = fmt.Fprintln(w, string(text))
 	return err
+}
+
+// means returns whether a text in YAML is read as one in JSON. The encoder writes some line breaks of Unicode as others.
+func means(inYAML, text []byte) bool {
+	var read, written any
+	return yaml.Unmarshal(inYAML, &read) == nil && json.Unmarshal(text, &written) == nil && reflect.DeepEqual(read, written)
 }
 
 // Table is a table in the making. A column whose name begins with + is shown with
