@@ -224,6 +224,39 @@ func TestTheLongestWaitingTakesThePlaceOfAVolume(t *testing.T) {
 	})
 }
 
+// Of two schedules of one volume, the one that has waited longer is next when the spacing has passed, also if the other one is reconciled
+// first. If it does not ask, the other one waits no longer than ten seconds.
+//
+// Contract: LIMIT-4.
+func TestTheLongestWaitingIsNextWhenTheSpacingHasPassed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDisks(0, time.Hour)
+		d.wants["shop/often/1"] = d.now
+		d.pass(t, "shop/often/1")
+		d.show("snapshot-1")
+		spaced := d.now.Add(time.Hour)
+		d.wants["shop/seldom/1"], d.wants["shop/often/1"] = d.now.Add(-time.Hour), d.now
+		d.pass(t, "shop/often/1")
+		d.pass(t, "shop/seldom/1")
+		waits := func(name string) bool { _, waits := d.wants[name]; return waits }
+		if rapid.Bool().Draw(t, "the longest waiting asks") {
+			d.wait(t, spaced)
+			if waits("shop/seldom/1") || !waits("shop/often/1") {
+				t.Fatal("the one that has waited longer is not next")
+			}
+			return
+		}
+		d.now = spaced
+		if d.pass(t, "shop/often/1"); !waits("shop/often/1") {
+			t.Fatal("it does not wait for the one that has waited longer")
+		}
+		d.now = spaced.Add(unsure)
+		if d.pass(t, "shop/often/1"); waits("shop/often/1") {
+			t.Fatal("it waits for one that does not ask")
+		}
+	})
+}
+
 // Whoever waits for a volume is woken when the schedule is deleted whose snapshots took the places: they count no more. So are that
 // schedule's own keys, as one of its name may have asked already.
 //
