@@ -82,24 +82,23 @@ func (l *Limits) volumeRefuses(now time.Time, c *Create, volume *Volume) (why Re
 	if newest.After(now) { // by a clock that is ahead
 		newest = now
 	}
-	next := newest.Add(volume.Spacing)
-	if v := l.volumes[volume.Name]; v != nil && volume.Spacing > 0 && v.lackedLonger(c) {
-		next = next.Add(unsure) // all of them are woken at once: the one that has lacked a snapshot longest takes its place first
-	}
-	if now.Before(next) {
+	if next := newest.Add(l.spacing(c, volume)); now.Before(next) {
 		return Spacing, next
 	}
 	return "", time.Time{}
 }
 
-// lackedLonger returns whether another key that waits for the volume has lacked a snapshot longer than one.
-func (v *volume) lackedLonger(than *Create) bool {
-	for req, w := range v.waiting {
-		if req != than.Request && w.since.Before(than.Since) {
-			return true
+// spacing returns how long after the newest snapshot of a volume a key may create the next one. All that wait are woken at once: the one
+// that has lacked a snapshot longest takes its place first.
+func (l *Limits) spacing(c *Create, volume *Volume) time.Duration {
+	if v := l.volumes[volume.Name]; v != nil && volume.Spacing > 0 {
+		for req, w := range v.waiting {
+			if req != c.Request && w.since.Before(c.Since) {
+				return volume.Spacing + unsure
+			}
 		}
 	}
-	return false
+	return volume.Spacing
 }
 
 // volumeOf returns what is remembered of a volume. It is forgotten when nothing is left of it.
