@@ -125,7 +125,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		return compileFor(s, originIn(s), clusterWide, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
 	}
 	c.Related = func(parent client.Object, mapKey string) []client.Object {
-		restores := o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
+		restores := o.Stores.ByIndex(nil, anyClaim, restoresIndex, parent.GetNamespace())
 		req := mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey}
 		leaving := leavingFrom(o.Stores, parent.GetNamespace(), func() []client.Object { return f.controller.Outputs(req) })
 		return slices.Concat(restores, leaving, f.allClasses(), f.related(req))
