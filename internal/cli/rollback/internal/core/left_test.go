@@ -185,6 +185,32 @@ func (s *cluster) deleting(v *snapshotv1.VolumeSnapshot) {
 	s.must(s.delete(s.get(v)))
 }
 
+// A PVC that the rollback has just created, and that the volume binder has not seen yet, is nobody else's.
+//
+// Contract: BACK-1.
+func TestUndoWaitsForThePVCThatTheRollbackHasCreated(t *testing.T) {
+	s := newCluster(t, 2, false)
+	s.advance(7)
+	for range 2 { // one PVC after the other, and nothing is bound meanwhile
+		_, err := s.step(never)
+		s.must(err)
+	}
+	s.undo = true
+	s.restart()
+	for range 2 { // takes the lock, then waits
+		_, err := s.step(never)
+		s.must(err)
+	}
+	step, err := Next(s.observe())
+	if err != nil || !strings.Contains(step.Text, "is not bound to PersistentVolume") || len(step.Changes) > 0 {
+		t.Fatalf("undo does %q: %v", step.Text, err)
+	}
+	s.advance(0)
+	if err := s.finished(oldData); err != nil {
+		t.Error(err)
+	}
+}
+
 // The snapshot that was restored from is being deleted: the undo must not delete the volume with what will be the only copy.
 //
 // Contract: BACK-1.

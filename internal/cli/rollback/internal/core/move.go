@@ -43,7 +43,7 @@ func unreserve(s *State, c *Claim) (*Step, error) {
 // reserve reserves the target for the name. It does so before the old PVC is deleted: a
 // StatefulSet that creates the PVC again at once gets the restored data, not an empty volume.
 func reserve(s *State, c *Claim) (*Step, error) {
-	if c.binding(s) || s.isReserved(c.target, c.Name) {
+	if c.binding(s, c.target) || s.isReserved(c.target, c.Name) {
 		return nil, nil
 	}
 	change := patch(c.target, nil, map[string]any{"claimRef": map[string]any{

@@ -51,6 +51,14 @@ func driversWords(v *snapshotv1.VolumeSnapshot) string {
 	return ": " + ptr.Deref(v.Status.Error.Message, "its driver reports an error")
 }
 
+// awaitBinding lets a PVC that the undone rollback has created be bound: only then is it known by its volume.
+func awaitBinding(s *State, c *Claim) (*Step, error) {
+	if !c.comes(s) {
+		return nil, nil
+	}
+	return wait(1, c.pvc, "PersistentVolumeClaim %s is not bound to PersistentVolume %s yet", c.Name, c.base.on.Name), nil
+}
+
 // Uncut returns whether a safety snapshot holds no data, so that nothing is lost with it.
 func Uncut(v *snapshotv1.VolumeSnapshot) bool { return uncut(v) }
 

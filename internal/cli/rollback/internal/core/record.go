@@ -235,13 +235,18 @@ func (c *Claim) moved() bool {
 		v.Spec.ClaimRef != nil && v.Spec.ClaimRef.UID == p.UID && p.Status.Phase == corev1.ClaimBound
 }
 
-// binding returns whether the PVC of the name is bound to the target, or going to be: the volume binder binds nothing else to it.
-func (c *Claim) binding(s *State) bool {
+// binding returns whether the PVC of the name is bound to a volume, or going to be: the volume binder binds nothing else to it.
+func (c *Claim) binding(s *State, v *corev1.PersistentVolume) bool {
 	if c.pvc == nil {
 		return false
 	}
-	ref, name := c.target.Spec.ClaimRef, c.pvc.Spec.VolumeName
-	return ref != nil && ref.UID == c.pvc.UID || s.isReserved(c.target, c.Name) && (name == "" || name == c.target.Name)
+	ref, name := v.Spec.ClaimRef, c.pvc.Spec.VolumeName
+	return ref != nil && ref.UID == c.pvc.UID || s.isReserved(v, c.Name) && (name == "" || name == v.Name)
+}
+
+// comes returns whether the PVC that the undone rollback has created is not bound yet. Then it is neither the old one, nor another.
+func (c *Claim) comes(s *State) bool {
+	return c.record == nil && c.base != nil && !c.old() && c.binding(s, c.base.on)
 }
 
 // old returns whether the PVC of the name is still the one from before the rollback.

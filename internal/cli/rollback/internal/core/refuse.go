@@ -109,9 +109,9 @@ func (c *Claim) refuseState(s *State, p *corev1.PersistentVolumeClaim) error {
 }
 
 // refuseForeign returns an error for a PVC that has appeared under the name, unless it
-// is bound to the target, the volume binder is going to bind it to that, or it is being deleted.
+// is bound to the target, the volume binder is going to bind it to that or to what is undone, or it is being deleted.
 func (c *Claim) refuseForeign(s *State, p *corev1.PersistentVolumeClaim) error {
-	if c.binding(s) || p.DeletionTimestamp != nil {
+	if c.binding(s, c.target) || c.comes(s) || p.DeletionTimestamp != nil {
 		return nil
 	}
 	manager := "something"

@@ -208,7 +208,7 @@ func moving(do stage) stage {
 // next returns the next step; nil if there is none.
 func (s *State) next() (*Step, error) {
 	stages := []stage{
-		takeLock, moving(hold), moving(takeSafety), moving(restoreTarget), moving(writeRecord), closeBase, moving(retain), moving(holdOn),
+		takeLock, moving(awaitBinding), moving(hold), moving(takeSafety), moving(restoreTarget), moving(writeRecord), closeBase, moving(retain), moving(holdOn),
 		moving(awaitSnapshots), moving(scaleDown), moving(awaitPods), deleteRestored, unreserve, moving(reserve), moving(deleteOld),
 		moving(createClaim), moving(completeClaim), moving(carryOver), moving(include), giveBack, dropSafeties, dropRestored, unhold,
 		scaleUp, moving(finish), releaseLock,
