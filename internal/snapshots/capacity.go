@@ -376,3 +376,13 @@ func recordedClaims(o client.Object, mapKey string) map[string]types.UID {
 	}
 	return map[string]types.UID{backup.ClaimName(o): types.UID(mapKey)}
 }
+
+// PerVolume returns how many snapshots the storage of a PVC takes of its volume, which class says so, and which of some
+// snapshots and group snapshots are of it. A limit of zero is none.
+func (c Classes) PerVolume(claim *corev1.PersistentVolumeClaim, all []client.Object) (limit int, class string, of []client.Object) {
+	storage := c.capacityOf(driverOf(claim))
+	for _, v := range volumesOf([]*corev1.PersistentVolumeClaim{claim}, storage, mapcontroller.Observation{Related: all}) {
+		of = v.snapshots
+	}
+	return storage.perVolume, storage.perVolumeClass, of
+}

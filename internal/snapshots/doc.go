@@ -7,7 +7,6 @@
 // in those below it:
 //
 //	judge.go        the same decisions outside of the operator, with their reasons
-//	plugin.go       what only the kubectl plugin asks for
 //	setup.go        kinds, permissions, and the engine's set-up
 //	report.go       failed writes as problems, and events for new problems
 //	collision.go    why the name of a snapshot is taken

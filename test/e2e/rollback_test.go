@@ -34,7 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 	local "mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/process"
@@ -237,7 +237,7 @@ func (d *database) expectBack(ctx context.Context, volume gomegatypes.GomegaMatc
 			continue
 		}
 		Expect(v.Labels).To(HaveKeyWithValue(v1alpha1.LabelMapKey, uids[*v.Spec.Source.PersistentVolumeClaimName]), v.Name)
-		if end, held := snapshots.HeldUntil(&v); held { // the target, for a day
+		if end, held := backup.HeldUntil(&v); held { // the target, for a day
 			Expect(end).To(BeTemporally("<=", time.Now().Add(24*time.Hour+time.Minute)), v.Name)
 		}
 	}

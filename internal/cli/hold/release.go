@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
@@ -49,7 +50,7 @@ func NewRelease(f *term.Factory) *cobra.Command {
 
 func release(ctx context.Context, f *term.Factory, v client.Object) error {
 	resource, _ := view.ResourceOf(v)
-	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); !isGroup && snapshots.GroupMember(v) {
+	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); !isGroup && backup.GroupMember(v) {
 		return fmt.Errorf("VolumeSnapshot %s is a member of a VolumeGroupSnapshot, and its data belongs to that: "+
 			"release the VolumeGroupSnapshot", v.GetName())
 	}

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // Forever is the end of a hold that has none.
@@ -75,7 +75,7 @@ func Of(v client.Object) Holders {
 	if !held {
 		return Holders{}
 	}
-	end, _ := snapshots.HeldUntil(v)
+	end, _ := backup.HeldUntil(v)
 	ends, err := read(v.GetAnnotations()[v1alpha1.AnnotationHolders])
 	if err != nil {
 		return Holders{map[string]time.Time{unreadable: end}}

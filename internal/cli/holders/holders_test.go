@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -229,7 +229,7 @@ func TestNoOtherHolderShortensMine(t *testing.T) {
 		broken := false
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
-				until, held := snapshots.HeldUntil(v)
+				until, held := backup.HeldUntil(v)
 				if !held || until.Before(end) {
 					t.Fatalf("mine until %s, but held until %s (%v): %v", end, until, held, v.Annotations)
 				}
@@ -258,7 +258,7 @@ func TestNoOtherHolderShortensMine(t *testing.T) {
 				}
 			},
 			"somebody lengthens it with kubectl": func(*rapid.T) {
-				if until, _ := snapshots.HeldUntil(v); !until.Equal(Forever) {
+				if until, _ := backup.HeldUntil(v); !until.Equal(Forever) {
 					v.Annotations[v1alpha1.AnnotationHold] = until.Add(time.Hour).Format(time.RFC3339)
 				}
 			},
@@ -276,7 +276,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("\xff", `{"\ud800":{}}`)
 	f.Fuzz(func(t *testing.T, hold, entries string) {
 		v := snapshot(hold, entries)
-		until, held := snapshots.HeldUntil(v)
+		until, held := backup.HeldUntil(v)
 		if h := Of(v); held && h.Longest().Before(until) || !held && len(h.Names()) > 0 {
 			t.Fatalf("%q %q: held until %s, read as %v", hold, entries, until, h)
 		}
@@ -285,7 +285,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		write(v, h)
-		if again, _ := snapshots.HeldUntil(v); again.Before(until) && until.After(noon) {
+		if again, _ := backup.HeldUntil(v); again.Before(until) && until.After(noon) {
 			t.Fatalf("%q %q: shortened from %s to %s", hold, entries, until, again)
 		}
 		var read map[string]string

@@ -24,6 +24,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
+
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // Placeholders in the name of a restored PVC.
@@ -212,7 +214,7 @@ func (s *Source) usable() error {
 	if v.DeletionTimestamp != nil {
 		return errors.New("it is being deleted")
 	}
-	if !ready(v) {
+	if !backup.Ready(v) {
 		if v.Status != nil && v.Status.Error != nil {
 			return fmt.Errorf("it is not ready to use: %s", ptr.Deref(v.Status.Error.Message, "its driver reports an error"))
 		}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 )
 
@@ -226,7 +227,7 @@ func (c *Clone) lend() CloneStep {
 			Text: "Wait until PersistentVolumeClaim " + c.Claim.Name + where + " is bound", For: c.Claim,
 			ForConsumer: c.WaitsForConsumer && c.Claim.Annotations["volume.kubernetes.io/selected-node"] == "",
 		}
-	case !ready(v):
+	case !backup.Ready(v):
 		return CloneStep{Text: "Wait until VolumeSnapshot " + c.Name + where + " is ready", For: v}
 	}
 	return CloneStep{Text: "Create PersistentVolumeClaim " + c.Manifest.Name + where, Create: c.Manifest.DeepCopy()}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // newClone is a copy to the namespace "lab" that nothing was done for.
@@ -290,7 +290,7 @@ func TestCloneHolds(t *testing.T) {
 			if c.changed != "" {
 				annotations[v1alpha1.AnnotationHold] = c.changed
 				until(t, clone, "Wait until PersistentVolumeClaim")
-				if end, held := snapshots.HeldUntil(clone.Original.Snapshot); !held || end.Before(noon.Add(24*time.Hour)) {
+				if end, held := backup.HeldUntil(clone.Original.Snapshot); !held || end.Before(noon.Add(24*time.Hour)) {
 					t.Errorf("it is held until %s", end)
 				}
 			}

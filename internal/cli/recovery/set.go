@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	operator "mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // Set are the snapshots of all PVCs of a schedule at a time.
@@ -214,13 +214,11 @@ func Time(v *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	return at
 }
 
-func ready(v *snapshotv1.VolumeSnapshot) bool { return operator.Ready(v) }
-
 // Newest returns the newest ready snapshot at or before a time, or nil.
 func Newest(snapshots []*snapshotv1.VolumeSnapshot, asOf, now time.Time) *snapshotv1.VolumeSnapshot {
 	var newest *snapshotv1.VolumeSnapshot
 	for _, v := range snapshots {
-		if !ready(v) || Time(v, now).After(asOf) {
+		if !backup.Ready(v) || Time(v, now).After(asOf) {
 			continue
 		}
 		if newest == nil || cmp.Or(Time(v, now).Compare(Time(newest, now)), cmp.Compare(v.Name, newest.Name)) > 0 {
@@ -237,7 +235,7 @@ func Choose(snapshots []*snapshotv1.VolumeSnapshot, name string, asOf, now time.
 	}
 	var first *snapshotv1.VolumeSnapshot
 	for _, v := range snapshots {
-		if ready(v) && (first == nil || Time(v, now).Before(Time(first, now))) {
+		if backup.Ready(v) && (first == nil || Time(v, now).Before(Time(first, now))) {
 			first = v
 		}
 	}

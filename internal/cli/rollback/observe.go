@@ -23,11 +23,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback/internal/core"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // observe reads all that the next step depends on.
@@ -322,11 +322,11 @@ func addTargetAsRead(c *core.Claim, read *rollbackObjects) {
 
 // addGroups adds the group snapshots of a PVC, which are held and carried over like its snapshots.
 func (r *rollbackRun) addGroups(c *core.Claim, groups []client.Object) error {
-	if r.GroupsDenied != nil && slices.ContainsFunc(c.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return snapshots.GroupMember(v) }) {
+	if r.GroupsDenied != nil && slices.ContainsFunc(c.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return backup.GroupMember(v) }) {
 		return fmt.Errorf("PersistentVolumeClaim %s is in group snapshots, which a rollback has to hold: %w", c.Name, r.GroupsDenied)
 	}
 	for _, o := range groups {
-		if _, is := snapshots.ClaimsOf(o)[c.Name]; is {
+		if _, is := backup.ClaimsOf(o)[c.Name]; is {
 			c.Groups = append(c.Groups, o.(*groupv1.VolumeGroupSnapshot))
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback/internal/core"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
@@ -253,7 +254,7 @@ func (r *rollbackRun) dropUncut(ctx context.Context) error {
 	}
 	var errs []error
 	for i := range list.Items {
-		if v := &list.Items[i]; recovery.OfRollback(v) && core.Uncut(v) && v.DeletionTimestamp == nil {
+		if v := &list.Items[i]; recovery.OfRollback(v) && backup.Uncut(v) && v.DeletionTimestamp == nil {
 			err := r.Client.Delete(ctx, v, client.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion})
 			if client.IgnoreNotFound(err) == nil {
 				term.Say(r.Out, fmt.Sprintf("VolumeSnapshot %s, which was not cut, is deleted", v.Name))

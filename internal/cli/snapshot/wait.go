@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
@@ -137,7 +138,7 @@ func (r *request) see(ctx context.Context, v client.Object, deleted bool) (furth
 // joined the group since is not in.
 func (t *target) inRecord(v client.Object) bool {
 	group, isGroup := v.(*groupv1.VolumeGroupSnapshot)
-	return !isGroup || snapshots.Claims(group)[t.claim.Name] == t.claim.UID
+	return !isGroup || backup.ClaimsOf(group)[t.claim.Name] == t.claim.UID
 }
 
 // lacks returns whether a group snapshot that is ready has no member of a PVC: drivers were seen to return too few.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/ahead"
@@ -90,9 +91,9 @@ func why(ctx context.Context, f *term.Factory, name string, now time.Time) (*why
 	}
 	name = v.GetName()
 	var notes []string
-	if group := snapshots.LabeledMember(v); group != "" && snapshots.GroupMember(v) {
+	if group := backup.LabeledMember(v); group != "" && backup.GroupMember(v) {
 		notes = append(notes, name+" is a member of it: its data goes with the group snapshot, and never alone")
-		if text := snapshots.DrillWords(v, now); text != "" {
+		if text := backup.DrillWords(v, now); text != "" {
 			notes = append(notes, "of "+name+", "+text)
 		}
 		name, v = group, &groupv1.VolumeGroupSnapshot{}
@@ -109,7 +110,7 @@ func why(ctx context.Context, f *term.Factory, name string, now time.Time) (*why
 	case schedule == "":
 		result.Unmanaged = "it lacks the label " + v1alpha1.LabelSchedule + ": no schedule has taken it"
 		return result, nil
-	case snapshots.GroupMember(v):
+	case backup.GroupMember(v):
 		result.Unmanaged = "it is a member of a VolumeGroupSnapshot, and its data belongs to the group"
 		return result, nil
 	}
@@ -121,10 +122,10 @@ func why(ctx context.Context, f *term.Factory, name string, now time.Time) (*why
 	if err != nil {
 		return nil, err
 	}
-	if text := snapshots.DriverError(v); text != "" {
+	if text := backup.DriverError(v); text != "" {
 		result.Notes = append(result.Notes, "it is not ready, and its status has an error: "+text)
 	}
-	if text := snapshots.DrillWords(v, now); text != "" && len(notes) == 0 {
+	if text := backup.DrillWords(v, now); text != "" && len(notes) == 0 {
 		result.Notes = append(result.Notes, text)
 	}
 	result.judgeUnder(s, inv, mapKey, now)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
@@ -32,7 +33,7 @@ func (r *Choice) chooseGroup(ctx context.Context, v *groupv1.VolumeGroupSnapshot
 		return nil, err
 	}
 	var missing []string
-	for _, name := range slices.Sorted(maps.Keys(snapshots.Claims(v))) {
+	for _, name := range slices.Sorted(maps.Keys(backup.ClaimsOf(v))) {
 		switch of := all[name]; {
 		case len(of) != 1:
 			missing = append(missing, fmt.Sprintf("%s: it has %s", name, term.Plural(len(of), "VolumeSnapshot")))
@@ -80,7 +81,7 @@ func (r *Choice) groupMembers(ctx context.Context, schedule string) (all []snaps
 		v := o.(*groupv1.VolumeGroupSnapshot)
 		for _, m := range snapshots.MembersOf(v, members[r.Namespace]) {
 			one := m.DeepCopyObject().(*snapshotv1.VolumeSnapshot)
-			if uid := snapshots.Claims(v)[view.SourceName(m)]; uid != "" && v.DeletionTimestamp == nil {
+			if uid := backup.ClaimsOf(v)[view.SourceName(m)]; uid != "" && v.DeletionTimestamp == nil {
 				one.Labels = map[string]string{v1alpha1.LabelMapKey: string(uid), v1alpha1.LabelSchedule: schedule}
 				all = append(all, *one)
 			}

@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // Holding holds snapshots for a reason.
@@ -35,7 +35,7 @@ func Unholdable(v client.Object) error {
 	switch {
 	case v.GetDeletionTimestamp() != nil:
 		return view.BeingDeleted(v)
-	case snapshots.Uncut(v):
+	case backup.Uncut(v):
 		return fmt.Errorf("%s %s is not cut yet: it holds no data, and held it could stop the backups of its PVC", kind, v.GetName())
 	}
 	return nil
@@ -57,7 +57,7 @@ func (h *Holding) HoldOne(ctx context.Context, v client.Object) error {
 	if err != nil {
 		return err
 	}
-	if h.Named && v.GetLabels()[v1alpha1.LabelMapKey] == "" && snapshots.LabeledMember(v) == "" {
+	if h.Named && v.GetLabels()[v1alpha1.LabelMapKey] == "" && backup.LabeledMember(v) == "" {
 		h.Warn("%s %s is not a schedule's, so only schedules that adopt it respect the hold", kind, v.GetName())
 	}
 	what := "held"

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -16,7 +17,7 @@ func (inv *Inventory) addElsewhere(namespace string, all []*Series) {
 	byClaim := map[types.UID][]client.Object{}
 	for _, one := range all {
 		for _, o := range one.Snapshots {
-			for _, uid := range snapshots.ClaimsOf(o) {
+			for _, uid := range backup.ClaimsOf(o) {
 				byClaim[uid] = append(byClaim[uid], o)
 			}
 		}
@@ -28,7 +29,7 @@ func (inv *Inventory) addElsewhere(namespace string, all []*Series) {
 		}
 		for _, o := range one.Snapshots {
 			known[o] = true
-			for _, uid := range snapshots.ClaimsOf(o) {
+			for _, uid := range backup.ClaimsOf(o) {
 				uids[uid] = true
 			}
 		}

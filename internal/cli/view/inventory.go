@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -258,7 +259,7 @@ func (inv *Inventory) SeriesOf(s *v1alpha1.SnapshotSchedule, judges ...*snapshot
 			one.Snapshots = append(one.Snapshots, v)
 			group := v.(*groupv1.VolumeGroupSnapshot)
 			one.Members = append(one.Members, snapshots.MembersOf(group, inv.Members[s.Namespace])...)
-			for _, uid := range snapshots.Claims(group) {
+			for _, uid := range backup.ClaimsOf(group) {
 				one.addClaim(uids[uid])
 			}
 		}
@@ -357,7 +358,7 @@ func (s *Series) groupName() string {
 		names = append(names, claim.Name)
 	}
 	if n := len(s.Snapshots); len(names) == 0 && n > 0 {
-		names = slices.Collect(maps.Keys(snapshots.Claims(s.Snapshots[n-1].(*groupv1.VolumeGroupSnapshot))))
+		names = slices.Collect(maps.Keys(backup.ClaimsOf(s.Snapshots[n-1].(*groupv1.VolumeGroupSnapshot))))
 	}
 	if len(names) == 0 {
 		return s.MapKey

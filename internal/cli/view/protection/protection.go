@@ -23,9 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // Protection is whether a PVC is protected.
@@ -156,7 +156,7 @@ func leftovers(found []*v1alpha1.SnapshotSchedule, inv *view.Inventory) []leftov
 	for namespace := range inv.Namespaces() {
 		for _, v := range slices.Concat(inv.Snapshots[namespace], inv.Groups[namespace]) {
 			of := leftover{Namespace: namespace, Schedule: v.GetLabels()[v1alpha1.LabelSchedule]}
-			if !known[of] && of.Schedule != "" && !snapshots.GroupMember(v) {
+			if !known[of] && of.Schedule != "" && !backup.GroupMember(v) {
 				counts[of]++
 			}
 		}

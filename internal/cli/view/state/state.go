@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/protection"
@@ -158,7 +159,7 @@ func (c ClaimStatus) part(d *snapshots.Judgment, p *snapshots.Part, now time.Tim
 	for i := range d.Series.Snapshots {
 		s := &d.Series.Snapshots[i]
 		holds := slices.ContainsFunc(p.Snapshots, func(of retention.Snapshot) bool { return of.Name == s.Name })
-		_, recorded := snapshots.ClaimsOf(d.Outputs[i])[p.Claim]
+		_, recorded := backup.ClaimsOf(d.Outputs[i])[p.Claim]
 		// Unless it is ready, or once it is being deleted, none holds anything.
 		c.Lacks[s.Name] = !recorded || s.IsReady() && !holds
 	}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // whenTolerance is how much later than its creation a snapshot's slot may be: clocks
@@ -44,7 +44,7 @@ func Adopt(v *snapshotv1.VolumeSnapshot, claim *corev1.PersistentVolumeClaim) Ad
 	switch owner := metav1.GetControllerOf(v); {
 	case owner != nil:
 		return Adoption{Reason: fmt.Sprintf("%s %s controls it", owner.Kind, owner.Name)}
-	case snapshots.GroupMember(v):
+	case backup.GroupMember(v):
 		return Adoption{Reason: "it is a member of a VolumeGroupSnapshot"}
 	case v.DeletionTimestamp != nil:
 		return Adoption{Reason: "it is being deleted"}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -53,7 +54,7 @@ func TestNoScheduleSelectsAPVCBeforeAllHaveMoved(t *testing.T) {
 				}
 				held := 0
 				for _, v := range s.snapshots() {
-					if end, _ := snapshots.HeldUntil(v); end.After(noon.AddDate(1, 0, 0)) {
+					if end, _ := backup.HeldUntil(v); end.After(noon.AddDate(1, 0, 0)) {
 						held++
 					}
 				}

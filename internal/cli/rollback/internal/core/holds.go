@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 const (
@@ -40,7 +39,7 @@ func (c *Claim) backups() (all []client.Object) {
 // snapshot, its record says.
 func (c *Claim) keyIn(o client.Object) types.UID {
 	if v, isGroup := o.(*groupv1.VolumeGroupSnapshot); isGroup {
-		return snapshots.ClaimsOf(v)[c.Name]
+		return backup.ClaimsOf(v)[c.Name]
 	}
 	return types.UID(o.GetLabels()[v1alpha1.LabelMapKey])
 }
@@ -66,7 +65,7 @@ func (c *Claim) keys() map[types.UID]bool {
 func (c *Claim) holds(o client.Object) bool {
 	key := c.keyIn(o)
 	series := c.keys()[key] && (!c.moved() || key != c.pvc.UID)
-	return o.GetDeletionTimestamp() == nil && !uncut(o) && !c.stays && (series || !c.moved() && c.isTarget(o))
+	return o.GetDeletionTimestamp() == nil && !backup.Uncut(o) && !c.stays && (series || !c.moved() && c.isTarget(o))
 }
 
 func (c *Claim) isTarget(o client.Object) bool { return c.Target != nil && o.GetUID() == c.Target.UID }
@@ -150,23 +149,13 @@ func (c *Claim) unheld(s *State, v client.Object) (*holders.Holders, error) {
 	return &held, nil
 }
 
-func uncut(o client.Object) bool {
-	switch v := o.(type) {
-	case *groupv1.VolumeGroupSnapshot:
-		return v.Spec.Source.VolumeGroupSnapshotContentName == nil && (v.Status == nil || v.Status.CreationTime == nil)
-	case *snapshotv1.VolumeSnapshot:
-		return v.Spec.Source.VolumeSnapshotContentName == nil && !ready(v) && (v.Status == nil || v.Status.CreationTime == nil)
-	}
-	return false
-}
-
 // carriedOver returns the patch that makes an object the backup of the new PVC.
 func (c *Claim) carriedOver(o client.Object) (Change, error) {
 	v, isGroup := o.(*groupv1.VolumeGroupSnapshot)
 	if !isGroup {
 		return patch(o, map[string]any{"labels": map[string]any{v1alpha1.LabelMapKey: c.pvc.UID}}, nil), nil
 	}
-	record := snapshots.ClaimsOf(v)
+	record := backup.ClaimsOf(v)
 	record[c.Name] = c.pvc.UID
 	text, err := json.Marshal(record)
 	return annotate(o, map[string]any{v1alpha1.AnnotationClaims: string(text)}), err

@@ -11,7 +11,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // While an uncut snapshot exists, its PVC cannot be deleted. The operator deletes it with its PVC, but not if it is held.
@@ -29,7 +29,7 @@ func TestHoldLeavesOutWhatHoldsNoData(t *testing.T) {
 		}
 	}
 	for _, v := range c.snapshots() {
-		_, held := snapshots.HeldUntil(v)
+		_, held := backup.HeldUntil(v)
 		if of := *v.Spec.Source.PersistentVolumeClaimName; of == "data-db-0" && held == (v.Name == uncut.Name) {
 			t.Errorf("%s is held: %t", v.Name, held)
 		}
@@ -75,13 +75,13 @@ func TestHoldsLoseTheirEndBeforeAnythingIsTakenAway(t *testing.T) {
 	c := newCluster(t, 2, false)
 	c.advance(5)
 	for _, v := range c.snapshots() {
-		if end, held := snapshots.HeldUntil(v); v.Labels[v1alpha1.LabelMapKey] != "" && (!held || end.Before(noon.AddDate(100, 0, 0))) {
+		if end, held := backup.HeldUntil(v); v.Labels[v1alpha1.LabelMapKey] != "" && (!held || end.Before(noon.AddDate(100, 0, 0))) {
 			t.Errorf("%s is held: %t, until %s", v.Name, held, end)
 		}
 	}
 	c.advance(0)
 	for _, v := range c.snapshots() {
-		end, _ := snapshots.HeldUntil(v)
+		end, _ := backup.HeldUntil(v)
 		if target := v.Name == "data-db-0-0" || v.Name == "data-db-1-0"; target != (end.After(noon.Add(holdFor)) && end.Before(noon.Add(holdFor+time.Hour))) {
 			t.Errorf("afterwards %s is held until %s", v.Name, end)
 		}

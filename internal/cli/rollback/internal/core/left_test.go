@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // under makes the schedule another one.
@@ -58,7 +59,7 @@ func TestARollbackDoesNotCostItsTarget(t *testing.T) {
 func (s *cluster) fails(message string) {
 	s.broken = true
 	for _, v := range s.snapshots() {
-		if !ready(v) {
+		if !backup.ReadyToUse(v) {
 			v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(false), Error: &snapshotv1.VolumeSnapshotError{
 				Time: ptr.To(metav1.NewTime(s.now)), Message: &message}}
 			s.must(s.update(v))
@@ -156,7 +157,7 @@ func TestAnUncutSafetySnapshotIsRemoved(t *testing.T) {
 			s.now = s.now.Add(24 * time.Hour)
 			s.settle()
 			for key, d := range s.judgments() {
-				if n := len(d.Outputs); n < 3 || !ready(d.Outputs[n-1].(*snapshotv1.VolumeSnapshot)) {
+				if n := len(d.Outputs); n < 3 || !backup.ReadyToUse(d.Outputs[n-1].(*snapshotv1.VolumeSnapshot)) {
 					t.Errorf("of %s nothing was taken: %d, %v", key, n, d.Problems)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // clone returns the same cluster, in which nobody rolls anything back.
@@ -138,7 +139,7 @@ func TestNoSnapshotGoesEarlierForARollback(t *testing.T) {
 		for claim, p := range s.pvcs() {
 			newest := time.Time{}
 			for _, v := range s.snapshots() {
-				if v.Labels[v1alpha1.LabelMapKey] == string(p.UID) && ready(v) && !before[v.Name] && v.CreationTimestamp.After(newest) {
+				if v.Labels[v1alpha1.LabelMapKey] == string(p.UID) && backup.ReadyToUse(v) && !before[v.Name] && v.CreationTimestamp.After(newest) {
 					newest = v.CreationTimestamp.Time
 				}
 			}
@@ -153,7 +154,7 @@ func TestNoSnapshotGoesEarlierForARollback(t *testing.T) {
 func (s *cluster) someGoal(t *rapid.T) string {
 	slots := map[string]int{}
 	for _, v := range s.snapshots() {
-		if v.Labels[v1alpha1.LabelMapKey] != "" && ready(v) && v.DeletionTimestamp == nil {
+		if v.Labels[v1alpha1.LabelMapKey] != "" && backup.ReadyToUse(v) && v.DeletionTimestamp == nil {
 			slots[v.Annotations[v1alpha1.AnnotationScheduledAt]]++
 		}
 	}

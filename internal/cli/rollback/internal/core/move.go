@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // deleteRestored begins step 6: the PVC that the snapshot was restored to lets go of the volume.
@@ -158,7 +159,7 @@ func giveBack(_ *State, c *Claim) (*Step, error) {
 // dropSafeties deletes safety snapshots that hold no data when a rollback is undone.
 func dropSafeties(s *State, c *Claim) (*Step, error) {
 	for _, v := range c.Safeties {
-		if s.lock.Undo != "" && uncut(v) && v.DeletionTimestamp == nil {
+		if s.lock.Undo != "" && backup.Uncut(v) && v.DeletionTimestamp == nil {
 			return did(9, []Change{{Delete: v}}, "Delete VolumeSnapshot %s, which was not cut", v.Name), nil
 		}
 	}
@@ -195,7 +196,7 @@ func dropRestored(s *State, c *Claim) (*Step, error) {
 // exists returns whether a snapshot exists and stays.
 func (s *State) exists(c *Claim, uid types.UID) bool {
 	return slices.ContainsFunc(c.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool {
-		return v.UID == uid && v.DeletionTimestamp == nil && ready(v)
+		return v.UID == uid && backup.Ready(v)
 	})
 }
 

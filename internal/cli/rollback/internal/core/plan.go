@@ -12,8 +12,8 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // Heading says which rollback the plan is of.
@@ -174,7 +174,7 @@ func Apart(s *State) string {
 // groupOf returns the name of the group snapshot that a snapshot is a member of; empty if it is of none.
 func groupOf(v *snapshotv1.VolumeSnapshot) string {
 	for _, owner := range v.OwnerReferences {
-		if owner.Kind == "VolumeGroupSnapshot" && snapshots.GroupMember(v) {
+		if owner.Kind == "VolumeGroupSnapshot" && backup.GroupMember(v) {
 			return owner.Name
 		}
 	}

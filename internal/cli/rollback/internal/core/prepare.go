@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 const (
@@ -39,10 +39,6 @@ func wait(number int, on client.Object, format string, args ...any) *Step {
 	return &Step{Number: number, Text: fmt.Sprintf(format, args...), For: on}
 }
 
-func ready(v *snapshotv1.VolumeSnapshot) bool {
-	return v.Status != nil && ptr.Deref(v.Status.ReadyToUse, false)
-}
-
 // driversWords returns the error of a snapshot, after a colon.
 func driversWords(v *snapshotv1.VolumeSnapshot) string {
 	if v.Status == nil || v.Status.Error == nil {
@@ -59,9 +55,6 @@ func awaitBinding(s *State, c *Claim) (*Step, error) {
 	return wait(1, c.pvc, "PersistentVolumeClaim %s is not bound to PersistentVolume %s yet", c.Name, c.base.on.Name), nil
 }
 
-// Uncut returns whether a safety snapshot holds no data, so that nothing is lost with it.
-func Uncut(v *snapshotv1.VolumeSnapshot) bool { return uncut(v) }
-
 // safety returns the snapshot of the data before the rollback; nil if there is none yet. Once the workload is scaled to 0, an
 // old one is as good as a new one.
 func (c *Claim) safety(s *State) *snapshotv1.VolumeSnapshot {
@@ -69,7 +62,7 @@ func (c *Claim) safety(s *State) *snapshotv1.VolumeSnapshot {
 	down := c.record != nil && s.Workload != nil && s.Workload.Replicas == 0
 	for _, v := range c.Safeties {
 		mine := v.Labels[v1alpha1.LabelRollback] == s.lock.ID && v.DeletionTimestamp == nil
-		if mine && (!ready(v) || down || s.Began.Sub(v.CreationTimestamp.Time) < safetyFor) &&
+		if mine && (!backup.ReadyToUse(v) || down || s.Began.Sub(v.CreationTimestamp.Time) < safetyFor) &&
 			(newest == nil || newest.CreationTimestamp.Before(&v.CreationTimestamp)) {
 			newest = v
 		}
@@ -93,7 +86,7 @@ func takeSafety(s *State, c *Claim) (*Step, error) {
 		return nil, nil
 	}
 	for _, v := range c.Safeties { // of another rollback, which nobody ended
-		if uncut(v) && v.DeletionTimestamp == nil && v.Labels[v1alpha1.LabelRollback] != s.lock.ID {
+		if backup.Uncut(v) && v.DeletionTimestamp == nil && v.Labels[v1alpha1.LabelRollback] != s.lock.ID {
 			return did(2, []Change{{Delete: v}}, "Delete VolumeSnapshot %s of an earlier rollback, which was not cut", v.Name), nil
 		}
 	}
@@ -102,11 +95,11 @@ func takeSafety(s *State, c *Claim) (*Step, error) {
 	case v == nil:
 		v = c.newSafety(s)
 		return did(2, []Change{{Create: v}}, "Take VolumeSnapshot %s of the present data of PersistentVolumeClaim %s", v.Name, c.Name), nil
-	case ready(v):
+	case backup.ReadyToUse(v):
 		return nil, nil
 	}
 	failed := v.Status != nil && v.Status.Error != nil
-	if age := s.Now.Sub(v.CreationTimestamp.Time); failed && age >= errorsFor || uncut(v) && age >= cutWithin {
+	if age := s.Now.Sub(v.CreationTimestamp.Time); failed && age >= errorsFor || backup.Uncut(v) && age >= cutWithin {
 		step := did(2, []Change{{Delete: v}}, "Delete VolumeSnapshot %s, which the storage did not take", v.Name)
 		step.Ends = fmt.Errorf("VolumeSnapshot %s of the present data was not ready after %s%s; "+
 			"with --skip-safety-snapshot, PersistentVolume %s is the only copy of that data",
@@ -212,13 +205,13 @@ func awaitSnapshots(_ *State, c *Claim) (*Step, error) {
 
 // keptBy returns whether a snapshot keeps the PVC from being deleted.
 func (c *Claim) keptBy(v *snapshotv1.VolumeSnapshot) bool {
-	return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") == c.Name && !ready(v)
+	return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") == c.Name && !backup.ReadyToUse(v)
 }
 
 // refuseSnapshots names a snapshot that has failed and keeps the PVC from being deleted.
 func (c *Claim) refuseSnapshots(s *State) error {
 	for _, v := range c.Snapshots {
-		if c.old() && c.keptBy(v) && snapshots.StateOf(v, s.Now, readyWithin) == retention.Failed {
+		if c.old() && c.keptBy(v) && backup.StateOf(v, s.Now, readyWithin) == retention.Failed {
 			return fmt.Errorf("VolumeSnapshot %s has failed%s, and keeps the PVC from being deleted: delete it first",
 				v.Name, driversWords(v))
 		}

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -192,14 +193,14 @@ func (s *cluster) tick() {
 		alive[string(p.UID)] = true
 	}
 	for _, v := range s.groups() {
-		for _, uid := range snapshots.ClaimsOf(v) {
-			if _, held := snapshots.HeldUntil(v); !held && !alive[string(uid)] {
+		for _, uid := range backup.ClaimsOf(v) {
+			if _, held := backup.HeldUntil(v); !held && !alive[string(uid)] {
 				s.must(client.IgnoreNotFound(s.delete(v)))
 			}
 		}
 	}
 	for _, v := range s.snapshots() {
-		if p := pvcs[*v.Spec.Source.PersistentVolumeClaimName]; !ready(v) && !s.broken && p != nil && volumes[p.Spec.VolumeName] != nil {
+		if p := pvcs[*v.Spec.Source.PersistentVolumeClaimName]; !backup.ReadyToUse(v) && !s.broken && p != nil && volumes[p.Spec.VolumeName] != nil {
 			v.Annotations[data] = volumes[p.Spec.VolumeName].Annotations[data]
 			v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: ptr.To(metav1.NewTime(s.now))}
 			s.must(s.update(v))
@@ -469,7 +470,7 @@ func (s *cluster) safe() error {
 			}
 		}
 		for _, v := range s.snapshots() {
-			_, held := snapshots.HeldUntil(v)
+			_, held := backup.HeldUntil(v)
 			p := pvcs[name]
 			attached := p != nil && v.Labels[v1alpha1.LabelMapKey] == string(p.UID) && p.DeletionTimestamp == nil
 			if *v.Spec.Source.PersistentVolumeClaimName == name && (held || attached) && v.Annotations[v1alpha1.AnnotationRollbackOf] == "" {
@@ -512,7 +513,7 @@ func (s *cluster) finished(want string) error {
 		}
 	}
 	for _, v := range s.groups() {
-		for name, uid := range snapshots.ClaimsOf(v) {
+		for name, uid := range backup.ClaimsOf(v) {
 			if p := pvcs[name]; p == nil || p.UID != uid || len(v.Annotations) > 1 {
 				return fmt.Errorf("group snapshot %s has annotations %v, and %s is %+v", v.Name, v.Annotations, name, p)
 			}
@@ -520,13 +521,13 @@ func (s *cluster) finished(want string) error {
 	}
 	safe := map[string]bool{}
 	for _, v := range s.snapshots() {
-		if v.Annotations[v1alpha1.AnnotationRollbackOf] != "" && v.Annotations[data] == oldData && ready(v) {
+		if v.Annotations[v1alpha1.AnnotationRollbackOf] != "" && v.Annotations[data] == oldData && backup.ReadyToUse(v) {
 			safe[*v.Spec.Source.PersistentVolumeClaimName] = true
 		}
 		claim := pvcs[*v.Spec.Source.PersistentVolumeClaimName]
 		hold := v.Annotations[v1alpha1.AnnotationHold]
 		wantHold := map[bool]string{true: "2026-11-22T00:00:00Z"}[strings.HasSuffix(v.Name, "-1")]
-		if end, held := snapshots.HeldUntil(v); strings.HasSuffix(v.Name, s.goal) && (held || want == earlier) {
+		if end, held := backup.HeldUntil(v); strings.HasSuffix(v.Name, s.goal) && (held || want == earlier) {
 			if end.Sub(s.now) > 25*time.Hour || end.Before(noon.Add(24*time.Hour)) {
 				return fmt.Errorf("the target %s is held until %s", v.Name, end)
 			}
