@@ -91,7 +91,7 @@ func Ready(o client.Object) bool { return !Terminating(o) && ReadyToUse(o) }
 // HeldUntil returns when the hold annotation of a snapshot, which may be missing,
 // ends: retention.Forever if its value is no RFC 3339 time.
 func HeldUntil(v client.Object) (end time.Time, held bool) {
-	text, held := v.GetAnnotations()[v1alpha1.AnnotationHold]
+	text, held := HoldText(v)
 	if !held {
 		return time.Time{}, false
 	}
@@ -102,6 +102,12 @@ func HeldUntil(v client.Object) (end time.Time, held bool) {
 	return end.UTC(), true
 }
 
+// HoldText returns the hold annotation of a snapshot, which anybody may have written.
+func HoldText(v client.Object) (text string, held bool) {
+	text, held = v.GetAnnotations()[v1alpha1.AnnotationHold]
+	return text, held
+}
+
 // ClaimName returns the PVC that a snapshot is taken of; empty for one that was
 // made from an existing content, and for one of which only the metadata was read.
 func ClaimName(o client.Object) string {
@@ -109,6 +115,14 @@ func ClaimName(o client.Object) string {
 		return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")
 	}
 	return ""
+}
+
+// ContentName returns the VolumeSnapshotContent that a snapshot is bound to; empty if it is bound to none yet.
+func ContentName(v *snapshotv1.VolumeSnapshot) string {
+	if v.Status == nil {
+		return ""
+	}
+	return ptr.Deref(v.Status.BoundVolumeSnapshotContentName, "")
 }
 
 // Imported returns whether a snapshot, or a group snapshot, was made from an existing content, and not taken.

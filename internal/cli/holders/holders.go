@@ -71,7 +71,7 @@ type Holders struct{ ends map[string]time.Time }
 // Of returns the holders of a snapshot. Without the annotation hold there are none, whatever the entries say: who took it
 // off with kubectl has ended all of them. A hold that no entry explains is one of its own, under its own text.
 func Of(v client.Object) Holders {
-	text, held := v.GetAnnotations()[v1alpha1.AnnotationHold]
+	text, held := backup.HoldText(v)
 	if !held {
 		return Holders{}
 	}

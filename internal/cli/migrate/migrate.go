@@ -25,10 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/migrate/internal/core"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
-	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
@@ -316,7 +316,7 @@ func (t *transfer) handOverOne(ctx context.Context, v *snapshotv1.VolumeSnapshot
 }
 
 func (t *transfer) claimOf(v *snapshotv1.VolumeSnapshot) *corev1.PersistentVolumeClaim {
-	return t.claims[view.SourceName(v)]
+	return t.claims[backup.ClaimName(v)]
 }
 
 // print prints what --apply does as a shell script.

@@ -122,7 +122,7 @@ func nameOf(s Source, cluster Cluster, pattern string) (string, error) {
 	if pattern == "" {
 		pattern = SnapshotPlaceholder
 	}
-	claim := claimName(s.Snapshot)
+	claim := backup.ClaimName(s.Snapshot)
 	if s.Claim != nil {
 		claim = s.Claim.Name
 	}
@@ -215,13 +215,12 @@ func (s *Source) usable() error {
 		return errors.New("it is being deleted")
 	}
 	if !backup.Ready(v) {
-		if v.Status != nil && v.Status.Error != nil {
-			return fmt.Errorf("it is not ready to use: %s", ptr.Deref(v.Status.Error.Message, "its driver reports an error"))
+		if text := backup.DriverError(v); text != "" {
+			return fmt.Errorf("it is not ready to use: %s", text)
 		}
 		return errors.New("it is not ready to use")
 	}
-	name := ptr.Deref(v.Status.BoundVolumeSnapshotContentName, "")
-	switch {
+	switch name := backup.ContentName(v); {
 	case name == "":
 		return errors.New("it is bound to no VolumeSnapshotContent, so its data is lost")
 	case s.ContentGone:

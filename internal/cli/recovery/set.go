@@ -12,7 +12,6 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
@@ -108,10 +107,10 @@ func seriesOf(snapshots []snapshotv1.VolumeSnapshot, claims []*corev1.Persistent
 		v := &snapshots[i]
 		switch key := v.Labels[v1alpha1.LabelMapKey]; {
 		case key == "": // it was released
-		case Imported(v):
+		case backup.Imported(v):
 			imported = append(imported, v)
 		default:
-			s := of(key, claimName(v))
+			s := of(key, backup.ClaimName(v))
 			s.snapshots = append(s.snapshots, v)
 		}
 	}
@@ -200,16 +199,14 @@ func (s *series) taken(after, until, now time.Time) int {
 // snapshot long after it was requested, and the driver's clock may be wrong.
 func Time(v *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	at := v.CreationTimestamp.Time
-	if Imported(v) {
+	if backup.Imported(v) {
 		// The object is younger than its data.
-		if slot, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil && slot.Before(at) {
-			at = slot.UTC()
+		if slot := backup.SlotOf(v); !slot.IsZero() && slot.Before(at) {
+			at = slot
 		}
 	}
-	if v.Status != nil && v.Status.CreationTime != nil {
-		if cut := v.Status.CreationTime.Time; cut.After(at) && !cut.After(now) {
-			at = cut
-		}
+	if cut := backup.Of(v).CutTime; cut.After(at) && !cut.After(now) {
+		at = cut
 	}
 	return at
 }
@@ -254,17 +251,6 @@ func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // Whose data a snapshot holds is what its source says. Labels can be edited, so a map key
 // decides only about an imported snapshot, whose source names no PVC.
 
-// Imported returns whether a snapshot was made from an existing content.
-func Imported(v *snapshotv1.VolumeSnapshot) bool {
-	return v.Spec.Source.VolumeSnapshotContentName != nil
-}
-
-// claimName returns the name of the PVC that a snapshot was taken of; empty for
-// an imported one.
-func claimName(v *snapshotv1.VolumeSnapshot) string {
-	return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")
-}
-
 // OfClaim returns the snapshots of all PVCs, past and present, with a name. Those of a
 // PVC that was deleted and created again are included, whoever took them. Imported ones
 // are included if their map key is one of the PVCs'. What a rollback has replaced is left out.
@@ -273,7 +259,7 @@ func OfClaim(all []snapshotv1.VolumeSnapshot, name string, claim *corev1.Persist
 	// A map key that snapshots of another PVC have, too, is not known to be this PVC's.
 	keys := map[string]bool{}
 	for i := range all {
-		if key, of := all[i].Labels[v1alpha1.LabelMapKey], claimName(&all[i]); of != "" {
+		if key, of := all[i].Labels[v1alpha1.LabelMapKey], backup.ClaimName(&all[i]); of != "" {
 			before, known := keys[key]
 			keys[key] = of == name && (before || !known)
 		}
@@ -284,7 +270,7 @@ func OfClaim(all []snapshotv1.VolumeSnapshot, name string, claim *corev1.Persist
 	delete(keys, "")
 	var found []*snapshotv1.VolumeSnapshot
 	for i := range all {
-		if v := &all[i]; !OfRollback(v) && claimName(v) == name || Imported(v) && keys[v.Labels[v1alpha1.LabelMapKey]] {
+		if v := &all[i]; !OfRollback(v) && backup.ClaimName(v) == name || backup.Imported(v) && keys[v.Labels[v1alpha1.LabelMapKey]] {
 			found = append(found, v)
 		}
 	}
@@ -300,7 +286,7 @@ func OfRollback(v *snapshotv1.VolumeSnapshot) bool {
 // SourceClaim returns the PVC that a snapshot was taken of, or nil if it is gone. A PVC
 // of its name that is younger than the snapshot is another one.
 func SourceClaim(v *snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
-	key, name := v.Labels[v1alpha1.LabelMapKey], claimName(v)
+	key, name := v.Labels[v1alpha1.LabelMapKey], backup.ClaimName(v)
 	for i := range claims {
 		claim := &claims[i]
 		hasKey := string(claim.UID) == key

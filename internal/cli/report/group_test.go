@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
@@ -39,7 +40,7 @@ func TestReportShowsTheSnapshotsOfAGroupAtItsPVCs(t *testing.T) {
 	}
 	add := func(name string, slot time.Time, lacks string, of ...*corev1.PersistentVolumeClaim) {
 		v, members := clitest.Group(t, s, name, slot, of...)
-		members = slices.DeleteFunc(members, func(m client.Object) bool { return view.SourceName(m) == lacks })
+		members = slices.DeleteFunc(members, func(m client.Object) bool { return backup.ClaimName(m) == lacks })
 		inv.Groups["shop"], inv.Members["shop"] = append(inv.Groups["shop"], v), append(inv.Members["shop"], members...)
 	}
 	add("one-failed", clitest.Start.Add(6*time.Hour), "", data) // before the other one joined

@@ -268,10 +268,10 @@ func addSnapshots(c *core.Claim, s *core.State, read *rollbackObjects) {
 		v := &read.snapshots[i]
 		switch {
 		case recovery.OfRollback(v):
-			if view.SourceName(v) == c.Name {
+			if backup.ClaimName(v) == c.Name {
 				c.Safeties = append(c.Safeties, v)
 			}
-		case recovery.Imported(v) && keys[types.UID(v.Labels[v1alpha1.LabelMapKey])] && !slices.Contains(c.Snapshots, v):
+		case backup.Imported(v) && keys[types.UID(v.Labels[v1alpha1.LabelMapKey])] && !slices.Contains(c.Snapshots, v):
 			c.Snapshots = append(c.Snapshots, v)
 		}
 	}
@@ -311,7 +311,7 @@ func (r *rollbackRun) addTarget(c *core.Claim, read *rollbackObjects, s *core.St
 func addTargetAsRead(c *core.Claim, read *rollbackObjects) {
 	for i := range read.snapshots {
 		v := &read.snapshots[i]
-		if v.UID != c.Target.UID || view.SourceName(v) != "" && view.SourceName(v) != c.Name {
+		if v.UID != c.Target.UID || backup.ClaimName(v) != "" && backup.ClaimName(v) != c.Name {
 			continue
 		}
 		if c.Target = v; !slices.Contains(c.Snapshots, v) {
@@ -345,7 +345,7 @@ func (r *rollbackRun) choose(
 		return nil, fmt.Errorf("VolumeSnapshot %s does not exist", r.snapshot)
 	}
 	v := &found[i]
-	if source := view.SourceName(v); source != "" && source != c.Name {
+	if source := backup.ClaimName(v); source != "" && source != c.Name {
 		return nil, fmt.Errorf("VolumeSnapshot %s was taken of PersistentVolumeClaim %s, not of %s", v.Name, source, c.Name)
 	}
 	return v, nil

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback/internal/core"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
@@ -72,7 +73,7 @@ func (r *rollbackRun) readSchedule(ctx context.Context, c *core.Claim, p *corev1
 	}
 	var templates []*v1alpha1.SnapshotTemplateSpec
 	// An imported one's class may be of another driver, and a member of a group snapshot has none.
-	if v := c.Target; v != nil && v.Spec.Source.PersistentVolumeClaimName != nil && v.Spec.VolumeSnapshotClassName != nil {
+	if v := c.Target; v != nil && !backup.Imported(v) && v.Spec.VolumeSnapshotClassName != nil {
 		templates = append(templates, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: v.Spec.VolumeSnapshotClassName})
 	}
 	for _, s := range r.schedules {

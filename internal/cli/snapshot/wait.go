@@ -156,7 +156,7 @@ func (r *request) lacks(ctx context.Context, v client.Object, claim string) bool
 		for i := range all.Items {
 			m := &all.Items[i]
 			if snapshots.IsMemberOf(m, group) {
-				of.Insert(view.SourceName(m))
+				of.Insert(backup.ClaimName(m))
 			}
 		}
 		r.members[v.GetUID()] = of
@@ -171,8 +171,7 @@ func (t *target) owns(v client.Object) bool {
 
 // stateOf describes a snapshot of the target; empty if it does not matter.
 func (t *target) stateOf(v client.Object, deleted bool, until string) string {
-	slot, err := time.Parse(time.RFC3339, v.GetAnnotations()[v1alpha1.AnnotationScheduledAt])
-	requested := err == nil && !slot.Before(t.at)
+	requested := !backup.SlotOf(v).Before(t.at)
 	deleted = deleted || v.GetDeletionTimestamp() != nil
 	status := progressOf(v)
 	if !requested && (t.taken || deleted || status.ready) {

@@ -195,7 +195,8 @@ func shownVerdict(judge *snapshots.Judge, d *snapshots.Judgment, i int, at time.
 		Time: metav1.NewTime(at.UTC().Truncate(time.Second)), Verdict: v.String(), Delete: v.Delete(), Because: view.Explain(v),
 	}
 	if v == retention.HeldByAnnotation {
-		shown.Because = view.HeldWords(d.Outputs[i].GetAnnotations()[v1alpha1.AnnotationHold], end)
+		text, _ := backup.HoldText(d.Outputs[i])
+		shown.Because = view.HeldWords(text, end)
 	}
 	if reason := d.SparedFor[i]; reason != "" {
 		shown.Verdict, shown.Delete, shown.Because = reason, false, view.SparedWords(reason, judge.SparedUntil(reason), v)

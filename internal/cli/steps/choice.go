@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
@@ -116,7 +117,7 @@ func (r *Choice) chooseOfClaim(ctx context.Context, name string) (*snapshotv1.Vo
 	}
 	at := recovery.Time(v, r.now)
 	fmt.Fprintf(r.ErrOut, "%s %s, of %s (%s ago)\n", r.Doing, v.Name, term.Timestamp(at), term.Age(r.now, at))
-	if recovery.Imported(v) {
+	if backup.Imported(v) {
 		r.Warn("%s was imported: only its label says that it is of PersistentVolumeClaim %s", v.Name, name)
 	}
 	return v, nil

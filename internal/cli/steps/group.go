@@ -12,7 +12,6 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -39,7 +38,7 @@ func (r *Choice) chooseGroup(ctx context.Context, v *groupv1.VolumeGroupSnapshot
 			missing = append(missing, fmt.Sprintf("%s: it has %s", name, term.Plural(len(of), "VolumeSnapshot")))
 		case of[0].DeletionTimestamp != nil:
 			missing = append(missing, name+": its VolumeSnapshot is being deleted")
-		case of[0].Status == nil || !ptr.Deref(of[0].Status.ReadyToUse, false):
+		case !backup.ReadyToUse(of[0]):
 			missing = append(missing, name+": its VolumeSnapshot is not ready to use")
 		default:
 			chosen = append(chosen, of[0])
@@ -67,7 +66,7 @@ func (r *Choice) membersOf(ctx context.Context, v *groupv1.VolumeGroupSnapshot) 
 	all := map[string][]*snapshotv1.VolumeSnapshot{}
 	for i := range list.Items {
 		if m := &list.Items[i]; snapshots.IsMemberOf(m, v) {
-			all[view.SourceName(m)] = append(all[view.SourceName(m)], m)
+			all[backup.ClaimName(m)] = append(all[backup.ClaimName(m)], m)
 		}
 	}
 	return all, nil
@@ -81,7 +80,7 @@ func (r *Choice) groupMembers(ctx context.Context, schedule string) (all []snaps
 		v := o.(*groupv1.VolumeGroupSnapshot)
 		for _, m := range snapshots.MembersOf(v, members[r.Namespace]) {
 			one := m.DeepCopyObject().(*snapshotv1.VolumeSnapshot)
-			if uid := backup.ClaimsOf(v)[view.SourceName(m)]; uid != "" && v.DeletionTimestamp == nil {
+			if uid := backup.ClaimsOf(v)[backup.ClaimName(m)]; uid != "" && v.DeletionTimestamp == nil {
 				one.Labels = map[string]string{v1alpha1.LabelMapKey: string(uid), v1alpha1.LabelSchedule: schedule}
 				all = append(all, *one)
 			}

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 )
@@ -68,8 +69,8 @@ func SourceOf(
 	ctx context.Context, c client.Reader, v *snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim,
 ) (s recovery.Source, err error) {
 	s = recovery.Source{Snapshot: v, Claim: recovery.SourceClaim(v, claims)}
-	if v.Status != nil && v.Status.BoundVolumeSnapshotContentName != nil {
-		s.Content, s.ContentGone, err = view.ReadIfAllowed(ctx, c, *v.Status.BoundVolumeSnapshotContentName, &snapshotv1.VolumeSnapshotContent{})
+	if name := backup.ContentName(v); name != "" {
+		s.Content, s.ContentGone, err = view.ReadIfAllowed(ctx, c, name, &snapshotv1.VolumeSnapshotContent{})
 	}
 	if err == nil && v.Spec.VolumeSnapshotClassName != nil {
 		s.Class, _, err = view.ReadIfAllowed(ctx, c, *v.Spec.VolumeSnapshotClassName, &snapshotv1.VolumeSnapshotClass{})

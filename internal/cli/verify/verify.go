@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -246,7 +247,7 @@ func userOf(pods []corev1.Pod, v *snapshotv1.VolumeSnapshot) *corev1.Pod {
 			continue
 		}
 		for _, volume := range pods[i].Spec.Volumes {
-			if c := volume.PersistentVolumeClaim; c != nil && c.ClaimName == ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") {
+			if c := volume.PersistentVolumeClaim; c != nil && c.ClaimName == backup.ClaimName(v) {
 				return &pods[i]
 			}
 		}

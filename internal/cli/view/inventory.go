@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -294,20 +293,11 @@ func (s *Series) addClaim(claim *corev1.PersistentVolumeClaim) {
 // sourceUID returns the map key of the PVC that a snapshot without one names; empty if
 // it is gone.
 func (inv *Inventory) sourceUID(v client.Object) string {
-	name := SourceName(v)
+	name := backup.ClaimName(v)
 	for _, claim := range inv.Claims[v.GetNamespace()] {
 		if claim.GetName() == name {
 			return string(claim.GetUID())
 		}
-	}
-	return ""
-}
-
-// SourceName returns the name of the PVC that a snapshot was taken of; empty if it was
-// imported.
-func SourceName(v client.Object) string {
-	if snapshot, ok := v.(*snapshotv1.VolumeSnapshot); ok {
-		return ptr.Deref(snapshot.Spec.Source.PersistentVolumeClaimName, "")
 	}
 	return ""
 }
@@ -344,7 +334,7 @@ func (s *Series) Name() string {
 		return s.groupName()
 	}
 	for _, v := range s.Snapshots {
-		if name := SourceName(v); name != "" {
+		if name := backup.ClaimName(v); name != "" {
 			return name
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
@@ -40,7 +39,7 @@ type Adoption struct {
 // Adopt decides about a snapshot of snapscheduler. claim is the PVC that has the name
 // of the snapshot's source now, or nil.
 func Adopt(v *snapshotv1.VolumeSnapshot, claim *corev1.PersistentVolumeClaim) Adoption {
-	name := ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")
+	name := backup.ClaimName(v)
 	switch owner := metav1.GetControllerOf(v); {
 	case owner != nil:
 		return Adoption{Reason: fmt.Sprintf("%s %s controls it", owner.Kind, owner.Name)}

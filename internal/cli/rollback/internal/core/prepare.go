@@ -13,7 +13,6 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -41,10 +40,10 @@ func wait(number int, on client.Object, format string, args ...any) *Step {
 
 // driversWords returns the error of a snapshot, after a colon.
 func driversWords(v *snapshotv1.VolumeSnapshot) string {
-	if v.Status == nil || v.Status.Error == nil {
-		return ""
+	if text := backup.DriverError(v); text != "" {
+		return ": " + text
 	}
-	return ": " + ptr.Deref(v.Status.Error.Message, "its driver reports an error")
+	return ""
 }
 
 // awaitBinding lets a PVC that the undone rollback has created be bound: only then is it known by its volume.
@@ -98,7 +97,7 @@ func takeSafety(s *State, c *Claim) (*Step, error) {
 	case backup.ReadyToUse(v):
 		return nil, nil
 	}
-	failed := v.Status != nil && v.Status.Error != nil
+	failed := backup.DriverError(v) != ""
 	if age := s.Now.Sub(v.CreationTimestamp.Time); failed && age >= errorsFor || backup.Uncut(v) && age >= cutWithin {
 		step := did(2, []Change{{Delete: v}}, "Delete VolumeSnapshot %s, which the storage did not take", v.Name)
 		step.Ends = fmt.Errorf("VolumeSnapshot %s of the present data was not ready after %s%s; "+
@@ -205,7 +204,7 @@ func awaitSnapshots(_ *State, c *Claim) (*Step, error) {
 
 // keptBy returns whether a snapshot keeps the PVC from being deleted.
 func (c *Claim) keptBy(v *snapshotv1.VolumeSnapshot) bool {
-	return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") == c.Name && !backup.ReadyToUse(v)
+	return backup.ClaimName(v) == c.Name && !backup.ReadyToUse(v)
 }
 
 // refuseSnapshots names a snapshot that has failed and keeps the PVC from being deleted.

@@ -27,6 +27,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 const (
@@ -72,7 +73,7 @@ func Job(v *snapshotv1.VolumeSnapshot, claim *corev1.PersistentVolumeClaim, user
 		Name: container, Image: o.Image, Command: literal(command...),
 		Env: []corev1.EnvVar{
 			{Name: "SNAPSHOT", Value: v.Name},
-			{Name: "PVC", Value: literal(ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, ""))[0]},
+			{Name: "PVC", Value: literal(backup.ClaimName(v))[0]},
 		},
 		// The last line of the log, which needs no right to read logs.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // Volume is what is known about the volume of a drill.
@@ -93,8 +93,8 @@ func OtherRestored(v *snapshotv1.VolumeSnapshot, others []snapshotv1.VolumeSnaps
 		if o.UID == v.UID || ptr.Deref(o.Spec.VolumeSnapshotClassName, "") != class {
 			return false
 		}
-		at, err := time.Parse(time.RFC3339, o.Annotations[v1alpha1.AnnotationVerifiedAt])
-		return restored[o.UID] || err == nil && !at.Before(begin) && !at.After(end)
+		at := backup.Of(&o).VerifiedAt
+		return restored[o.UID] || !at.Before(begin) && !at.After(end)
 	})
 }
 
