@@ -118,6 +118,13 @@ func Indexers(indexes ...Index) toolscache.Indexers {
 	return all
 }
 
+// AddIndex adds an index to the stores of a kind, which may be filled already. It cannot be removed again.
+func (s *Stores) AddIndex(example client.Object, index Index) {
+	for _, store := range s.stores(example) {
+		_ = store.AddIndexers(Indexers(index)) // the error: it has the index
+	}
+}
+
 // ByIndex appends the objects of a kind that an index holds under a value. A
 // store without the index is searched instead, so that no caller has to handle
 // an error by dropping an event.

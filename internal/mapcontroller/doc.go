@@ -62,8 +62,9 @@
 //	internal/execute/finalizer.go  the parent's finalizer: releases all outputs of a parent that owns by labels, and holds
 //	                               a parent whose outputs have not settled
 //
-//	internal/lookup/lookup.go  reads parents, inputs, outputs and children by index; the key that an output belongs to
-//	internal/lookup/steady.go  since when the inputs of a key have been the same
+//	internal/lookup/lookup.go    reads parents, inputs, outputs and children by index; the key that an output belongs to
+//	internal/lookup/keyindex.go  indexes of the inputs that share a key of a program
+//	internal/lookup/steady.go    since when the inputs of a key have been the same
 //
 //	internal/installed/installed.go  kinds that are not installed, or cannot be listed (yet)
 //	internal/installed/optional.go   kinds that a controller can do without

@@ -20,6 +20,7 @@ type (
 	Output         = plan.Output
 	Children       = plan.Children
 	Program        = plan.Program
+	KeyIndex       = plan.KeyIndex
 	Observation    = plan.Observation
 	Decision       = plan.Decision
 	Desired        = plan.Desired

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -19,10 +20,8 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
-
-// maxGroupKeys is how many keys of groups a program remembers.
-const maxGroupKeys = 20_000
 
 // groupKey implements Program.Key: the key of the group to which a PVC's labels make it
 // belong, whether or not it is selected, and otherwise its UID.
@@ -37,17 +36,43 @@ func (p *program) groupKey(o client.Object) string {
 	if by != "" && !ok {
 		return string(o.GetUID())
 	}
-	if key, known := p.groupKeys.Load(value); known {
-		return key.(string)
-	}
+	return groupKeyOf(by, value)
+}
+
+// groupKeyOf returns the key of the group of the PVCs that have a value of a label; of all selected ones without a label.
+func groupKeyOf(by, value string) string {
 	sum := sha256.Sum256([]byte(by + "=" + value))
-	key := "g-" + nameEncoding.EncodeToString(sum[:])[:backup.GroupKeyLength]
-	if p.groupValues.Add(1) > maxGroupKeys { // labels that change again and again must not fill the memory
-		p.groupKeys.Clear()
-		p.groupValues.Store(0)
+	return "g-" + nameEncoding.EncodeToString(sum[:])[:backup.GroupKeyLength]
+}
+
+// groupIndex finds the PVCs of a group by all labels that its key depends on.
+func (p *program) groupIndex() *mapcontroller.KeyIndex {
+	by, match := p.schedule.Spec.Group.ByLabel, p.schedule.Spec.Selector.MatchLabels
+	names := slices.Sorted(maps.Keys(match))
+	values := make([]string, len(names))
+	for i, name := range names {
+		values[i] = "/" + string(match[name])
 	}
-	p.groupKeys.Store(value, key)
-	return key
+	rest := strings.Join(values, "")
+	return &mapcontroller.KeyIndex{
+		Name: strings.Join(append([]string{by}, names...), ","),
+		Value: func(o client.Object) string { // of no program, because those of one name share it
+			labels := o.GetLabels()
+			value, ok := labels[by]
+			if by != "" && !ok {
+				return ""
+			}
+			found := groupKeyOf(by, value)
+			for _, name := range names {
+				if value, ok = labels[name]; !ok {
+					return ""
+				}
+				found += "/" + value
+			}
+			return found
+		},
+		Of: func(key string) string { return key + rest },
+	}
 }
 
 // groupName is a pure function of the schedule's UID, the key and the slot: see snapshotName.

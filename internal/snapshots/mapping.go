@@ -36,7 +36,7 @@ func (p *program) functions() mapcontroller.Program {
 		Selects: p.selects, Map: decider(p.mapKey).decision, Tombstone: decider(p.tombstone).decision, Spec: p, Parent: p.schedule,
 	}
 	if p.schedule.Spec.Group != nil {
-		f.Key, f.NeedsOptional = p.groupKey, true
+		f.Key, f.KeyIndex, f.NeedsOptional = p.groupKey, p.groupIndex(), true
 	}
 	return f
 }

@@ -6,8 +6,6 @@ package snapshots
 import (
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -27,9 +25,6 @@ type program struct {
 	classesKnown bool
 	// groupClassesUnknown is set if VolumeGroupSnapshotClasses are not among them, whatever classesKnown is.
 	groupClassesUnknown bool
-	// groupKeys are the keys of groups by the value of their label: each pass over a group asks for those of all PVCs.
-	groupKeys   sync.Map
-	groupValues atomic.Int64
 }
 
 func newProgram(s *v1alpha1.SnapshotSchedule, from origin, classesKnown bool) (*program, error) {

@@ -36,6 +36,8 @@ type Objects struct {
 	// orphans that name it; byOwnerAndKey those of one map key; bySource those that were
 	// made from an input.
 	byKey, byOwner, byOwnerAndKey, bySource informer.Index
+	// byKeyOf are the indexes of programs, by their names.
+	byKeyOf keyIndexes
 }
 
 // New returns Objects of a controller. Its name prefixes those of the indexes, because two
@@ -121,7 +123,7 @@ func (l *Objects) Parents(input client.Object) []client.Object {
 }
 
 // Inputs returns the inputs of a key, those that the program selects and the
-// others. Where the program has keys of its own, they are looked for among all inputs.
+// others.
 func (l *Objects) Inputs(parent plan.Parent, mapKey string, outputs []client.Object) (selected, unselected []client.Object) {
 	var found []client.Object
 	sources := l.kinds.Sources(outputs)
@@ -134,7 +136,7 @@ func (l *Objects) Inputs(parent plan.Parent, mapKey string, outputs []client.Obj
 		if parent.Program.Key == nil {
 			continue
 		}
-		for _, input := range l.stores.List(kind.Object, parent.Object.GetNamespace()) {
+		for _, input := range l.sharing(parent, kind.Object, mapKey) {
 			if own := l.kinds.MapKey(input); parent.Program.Key(input) == mapKey && own != mapKey && !slices.Contains(sources, own) {
 				found = append(found, input)
 			}

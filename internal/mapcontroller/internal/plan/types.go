@@ -44,6 +44,8 @@ type Program struct {
 	// Key returns the map key of an input under this spec, so that several inputs can
 	// share one. Nil: it is MapController.MapKey.
 	Key func(input client.Object) string
+	// KeyIndex finds the inputs that share a key. Nil: all are asked for their Key, in each pass over one.
+	KeyIndex *KeyIndex
 	// NeedsOptional is set if the spec needs the kinds that are optional.
 	NeedsOptional bool
 	// Spec is the compiled spec, for whatever computes the parent's status.
@@ -51,6 +53,17 @@ type Program struct {
 	// Parent is the parent with the spec that it is decided by, where that is not its own. Nil:
 	// it is.
 	Parent client.Object
+}
+
+// KeyIndex finds inputs by what they share with the others of their key. It finds every input whose Program.Key is not the
+// MapController.MapKey, and may find others.
+type KeyIndex struct {
+	// Name tells indexes apart: programs whose Values are the same function give it the same name, and share one.
+	Name string
+	// Value returns by what an input is found; empty: by nothing.
+	Value func(input client.Object) string
+	// Of returns by what the inputs of a key are found.
+	Of func(mapKey string) string
 }
 
 // Parent is a parent with its compiled spec.
