@@ -411,6 +411,28 @@ func TestOwns(t *testing.T) {
 	}
 }
 
+// Contract: FLEET-3.
+func TestIsChild(t *testing.T) {
+	const mapKey = v1alpha1.LabelMapKey
+	for name, test := range map[string]struct {
+		schedule *schedule
+		want     bool
+	}{
+		"of the name, with its namespace's map key": {child(func(s *schedule) { s.OwnerReferences = nil }), true},
+		"with the map key of another namespace":     {child(func(s *schedule) { s.Labels[mapKey] = "other" }), false},
+		"without a map key":                         {child(stripped), false},
+		"without a map key, recorded":               {child(recordedFor("gold-uid"), stripped), true},
+		"without a map key, recorded for another":   {child(recordedFor("old-uid"), stripped), false},
+		"of another name":                           {child(func(s *schedule) { s.Name = "copy" }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := isChild(gold(), test.schedule); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 func TestTombstoneHasNoRecoveryPoint(t *testing.T) {
 	at := metav1.NewTime(now)
 	dated := child(suspended, snapshots(1), func(s *schedule) { s.Status.OldestRecoveryPointTime = &at })

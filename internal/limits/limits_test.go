@@ -228,6 +228,25 @@ func TestFlightsEnd(t *testing.T) {
 	}
 }
 
+// A create may take longer than readyDeadline, and shows its snapshot only then.
+//
+// Contract: FLIGHT-2.
+func TestACreateCountsForAMinuteHoweverShortTheDeadlineIs(t *testing.T) {
+	for after, want := range map[time.Duration]bool{time.Second: false, time.Minute - 1: false, time.Minute: true} {
+		t.Run(after.String(), func(t *testing.T) {
+			g, first := newTester(1), snapshotOf("a/s/0")
+			first.ReadyDeadline = time.Second
+			if !g.create(key(first.Name), first, g.now) {
+				t.Fatal("the first may not be created")
+			}
+			g.now = g.now.Add(after)
+			if got := g.ask("a/s/1"); got != want {
+				t.Errorf("the second may be created: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
 // Namespaces are next by turns, then schedules, then the keys that lack a snapshot longest.
 //
 // Contract: FLIGHT-3.

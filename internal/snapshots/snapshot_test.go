@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
@@ -118,6 +119,24 @@ func TestSnapshotNameDependsOnScheduleClaimAndSlot(t *testing.T) {
 			t.Errorf("in another time zone it is %s, not %s", elsewhere, a.name())
 		}
 	})
+}
+
+// Two managers know different versions of a schedule, and of a PVC, when a slot is due. One that is created under the name of the other is
+// refused.
+//
+// Contract: MAP-7.
+func TestTheNameOfANewSnapshotIsTheSameForEveryVersionOfItsScheduleAndPVC(t *testing.T) {
+	s, c := every("6h"), claim("data")
+	before, group := newSnapshot(s.SnapshotSchedule, c.PersistentVolumeClaim, nil, noon).Name, groupName(s.SnapshotSchedule, "g-key", noon)
+	s.ResourceVersion, s.Generation, s.Labels, s.Spec.SnapshotTTL = "2", 2, map[string]string{"tier": "gold"}, "1d"
+	s.Status.ObservedGeneration, s.DeletionTimestamp = 2, &metav1.Time{Time: noon}
+	c.ResourceVersion, c.Generation, c.Labels = "2", 2, map[string]string{"app": "db"}
+	if after := newSnapshot(s.SnapshotSchedule, c.PersistentVolumeClaim, ptr.To("fast"), noon.Add(time.Millisecond)).Name; after != before {
+		t.Errorf("its name is %s, and was %s", after, before)
+	}
+	if after := groupName(s.SnapshotSchedule, "g-key", noon.Add(time.Millisecond)); after != group {
+		t.Errorf("the name of a group snapshot is %s, and was %s", after, group)
+	}
 }
 
 // Contract: MAP-3.

@@ -160,7 +160,7 @@ var _ = Describe("Status", func() {
 		op.waitUntilIdle()
 		calls := op.mapCalls()
 		op.resetRequests()
-		Consistently(func() []request { return op.find("", "") }, "3s").Should(BeEmpty())
+		Consistently(func() []request { return op.find("", "") }, "6s").Should(BeEmpty(), "no discovery of kinds, either")
 		Expect(op.mapCalls()).To(Equal(calls))
 	})
 })
