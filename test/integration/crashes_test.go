@@ -75,36 +75,58 @@ func requestSlot(s *schedule) {
 	setAnnotation(s, v1alpha1.AnnotationRequestedAt, requested.UTC().Format(time.RFC3339))
 }
 
-// diesAtEachWrite has operators live who die at each of their writes, before or after the commit. Another one is started afterwards, or
-// was active all the time.
+var _ = Describe("The child of a ClusterSnapshotSchedule", func() {
+	// The writes are its create, the spec that is put back, the suspension, and the delete. An operator sees all ClusterSnapshotSchedules,
+	// so that one dies after the other.
+	//
+	// Contract: FLEET-1, FLEET-2, FLEET-4.
+	It("ends alike whichever of its writes an operator dies at, alone or beside another one", func() {
+		for _, l := range deathsAt(4) {
+			deleteAllSchedules()
+			l.environment = &environment{}
+			l.live(func(l *lives) {
+				f := newFleet()
+				env := f.newNamespace()
+				child := f.child(env)
+				l.eventually(func(g Gomega) { g.Expect(f.counts()).To(Equal("1 1 1 1 0")) })
+				mergePatch(child, `{"spec":{"snapshotTTL":"1s"}}`)
+				l.eventually(func(g Gomega) { g.Expect(get(child).Spec).To(Equal(f.Spec.Template.Spec)) })
+				removeLabel(env.object(), "backup")
+				l.eventually(func(g Gomega) { g.Expect(f.counts()).To(Equal("0 0 0 0 0")) })
+				Expect(isDeleted(child)()).To(BeTrue(), l.what)
+			})
+		}
+	})
+})
+
+// diesAtEachWrite has operators live who die at each of their writes, each in an environment of its own.
 func diesAtEachWrite(writes int, live func(*lives)) {
 	GinkgoHelper()
 	var runs sync.WaitGroup
+	for _, l := range deathsAt(writes) {
+		l.environment = newEnvironment()
+		runs.Go(func() {
+			defer GinkgoRecover()
+			l.live(live)
+		})
+	}
+	runs.Wait()
+}
+
+// deathsAt returns an operator for each of its writes, who dies before or after the commit. Another one is started afterwards, or was active
+// all the time.
+func deathsAt(writes int) (all []*lives) {
 	for at := 1; at <= writes; at++ {
 		for _, committed := range []bool{false, true} {
 			for _, beside := range []bool{false, true} {
-				runs.Go(func() {
-					defer GinkgoRecover()
-					l := &lives{
-						environment: newEnvironment(), beside: beside, crash: &crash{at: at, committed: committed, down: make(chan struct{})},
-						what: fmt.Sprintf("write %d, committed: %t, beside another one: %t", at, committed, beside),
-					}
-					l.start(func(o *operator) { o.network.crash = l.crash })
-					if beside {
-						l.start()
-					}
-					live(l)
-					if !beside { // the other one may have made most of the writes
-						Expect(l.crash.down).To(BeClosed(), l.what)
-					}
-					for _, o := range l.operators {
-						o.stop()
-					}
+				all = append(all, &lives{
+					beside: beside, crash: &crash{at: at, committed: committed, down: make(chan struct{})},
+					what: fmt.Sprintf("write %d, committed: %t, beside another one: %t", at, committed, beside),
 				})
 			}
 		}
 	}
-	runs.Wait()
+	return all
 }
 
 // lives are those of an operator that crashes, and of the one after it or beside it.
@@ -115,6 +137,21 @@ type lives struct {
 	ahead        time.Duration
 	operators    []*operator
 	what         string
+}
+
+func (l *lives) live(story func(*lives)) {
+	GinkgoHelper()
+	l.start(func(o *operator) { o.network.crash = l.crash })
+	if l.beside {
+		l.start()
+	}
+	story(l)
+	if !l.beside { // the other one may have made most of the writes
+		Expect(l.crash.down).To(BeClosed(), l.what)
+	}
+	for _, o := range l.operators {
+		o.stop()
+	}
 }
 
 func (l *lives) start(opts ...option) {
