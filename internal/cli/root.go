@@ -31,7 +31,7 @@ import (
 var commands = []func(*term.Factory) *cobra.Command{
 	// GroupShow
 	status.New,
-	coverage.New,
+	func(f *term.Factory) *cobra.Command { return coverage.New(f, rollback.Unfinished) },
 	status.NewTimeline,
 	status.NewWhy,
 	preview.New,

@@ -14,8 +14,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/protection"
 )
 
-// New returns the command coverage.
-func New(f *term.Factory) *cobra.Command {
+// New returns the command coverage, which names the rollbacks that are unfinished.
+func New(f *term.Factory, unfinished protection.ReadRollbacks) *cobra.Command {
 	var scope term.Scope
 	var output term.Output
 	var failOnGaps bool
@@ -31,7 +31,9 @@ func New(f *term.Factory) *cobra.Command {
 			"that waits for its first snapshot (Pending), is not bound yet or is being deleted (Skipped), or is annotated with\n" +
 			v1alpha1.AnnotationExclude + " (Excluded), is none.\n\n" +
 			"Without permission to list VolumeSnapshotClasses it is unknown whether a PVC that has no snapshot can be\n" +
-			"snapshotted. It is shown as Unknown instead of Pending. One that looks like a gap counts as one.",
+			"snapshotted. It is shown as Unknown instead of Pending. One that looks like a gap counts as one.\n\n" +
+			"Rollbacks that began more than an hour ago and have not ended are named, too. They are no gaps. Those that only a\n" +
+			"Deployment, a StatefulSet or a PersistentVolume shows are left out without permission to list these.",
 		Example: `  # Everything in the cluster
   kubectl snapsched coverage -A
 
@@ -45,9 +47,9 @@ func New(f *term.Factory) *cobra.Command {
 			now := f.Clock.Now()
 			var found *protection.Coverage
 			if contexts != "" {
-				found, err = protection.CoverageOfContexts(cmd.Context(), f, contexts, &scope, now)
+				found, err = protection.CoverageOfContexts(cmd.Context(), f, contexts, &scope, unfinished, now)
 			} else {
-				found, err = protection.ReadCoverage(cmd.Context(), f, &scope, now)
+				found, err = protection.ReadCoverage(cmd.Context(), f, &scope, unfinished, now)
 			}
 			if err != nil {
 				return err
@@ -55,7 +57,7 @@ func New(f *term.Factory) *cobra.Command {
 			if len(found.Unread) == 0 && found.Missing != nil {
 				return found.Missing
 			}
-			if len(found.Claims)+len(found.Leftovers)+len(found.Unread) == 0 && !output.Structured() && output.Format != term.Names {
+			if len(found.Claims)+len(found.Leftovers)+len(found.Rollbacks)+len(found.Unread) == 0 && !output.Structured() && output.Format != term.Names {
 				scope.SayNothingFound(f)
 				return nil
 			}

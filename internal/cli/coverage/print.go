@@ -12,7 +12,11 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/protection"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
+
+// namesShown is how much of the names of a rollback's PVCs is shown: whoever may edit a workload writes them.
+const namesShown = 200
 
 // printCoverage prints the table with the columns CLUSTER and NAMESPACE, or without.
 func printCoverage(w io.Writer, output *term.Output, c *protection.Coverage, clusters, namespaces bool, now time.Time) error {
@@ -30,13 +34,19 @@ func printCoverage(w io.Writer, output *term.Output, c *protection.Coverage, clu
 		return nil
 	}
 	fmt.Fprintln(w)
-	for _, l := range c.Leftovers {
-		where := ""
-		if l.Cluster != "" {
-			where = l.Cluster + ": "
+	in := func(cluster string) string {
+		if cluster == "" {
+			return ""
 		}
+		return cluster + ": "
+	}
+	for _, l := range c.Leftovers {
 		term.Say(w, fmt.Sprintf("%s%s of schedule %s/%s, which does not exist: nothing deletes them.",
-			where, term.Plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule))
+			in(l.Cluster), term.Plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule))
+	}
+	for _, r := range c.Rollbacks {
+		term.Say(w, fmt.Sprintf("%sRollback %s of %s in namespace %s is unfinished, and began %s ago: %s",
+			in(r.Cluster), r.ID, report.List(r.Claims, namesShown), r.Namespace, term.Age(now, r.BeganTime.Time), r.Remedy))
 	}
 	printSum(c, w)
 	return nil
@@ -84,7 +94,11 @@ func printSum(c *protection.Coverage, w io.Writer) {
 		if strings.Contains(states, ",") { // not all in one state
 			all += ": " + states
 		}
-		fmt.Fprintln(w, style.Good("No gaps in "+all+"."))
+		good := style.Good
+		if len(c.Rollbacks) > 0 {
+			good = style.Warn
+		}
+		fmt.Fprintln(w, good("No gaps in "+all+"."))
 	}
 }
 

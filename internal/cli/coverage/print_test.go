@@ -5,7 +5,10 @@ package coverage
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -67,5 +70,28 @@ db-2      Skipped       tiers    <none>   <none>            not Bound
 web-0     Unprotected   paused   <none>   <none>            paused: it is suspended
 cache-0   Unprotected   broken   <none>   <none>            broken: its spec is invalid
 scratch   Unprotected   <none>   <none>   <none>            no schedule selects it
+`)
+}
+
+// Whoever may edit a workload writes which PVCs its rollback is of.
+//
+// Contract: BACK-7.
+func TestPrintUnfinishedRollbacks(t *testing.T) {
+	s := clitest.NewScenario()
+	c := &protection.Coverage{Rollbacks: []protection.Rollback{
+		{
+			Namespace: "shop", ID: "4d3c2b01", Claims: []string{"data-0", "data-1"}, BeganTime: *term.TimeOf(s.Now.Add(-3 * time.Hour)),
+			Remedy: "finish the rollback, or undo it: kubectl snapsched rollback -n shop statefulset/db --undo",
+		},
+		{
+			Cluster: "eu", Namespace: "shop", ID: "4d3c2b02", Claims: slices.Repeat([]string{strings.Repeat("a", 90)}, 500),
+			BeganTime: *term.TimeOf(s.Now.Add(-2 * 24 * time.Hour)), Remedy: "undo it",
+		},
+	}}
+	clitest.Golden(t, func(b *bytes.Buffer) error { return printCoverage(b, &term.Output{}, c, false, false, s.Now) }, `
+
+Rollback 4d3c2b01 of data-0, data-1 in namespace shop is unfinished, and began 3h ago: finish the rollback, or undo it: kubectl snapsched rollback -n shop statefulset/db --undo
+eu: Rollback 4d3c2b02 of `+strings.Repeat("a", 90)+`, `+strings.Repeat("a", 90)+` and 498 more in namespace shop is unfinished, and began 2d ago: undo it
+No gaps in 0 PVCs.
 `)
 }

@@ -3,10 +3,11 @@
 
 // Package rollback is the command rollback: it reads the cluster and takes the next step that internal/core names, until there is none.
 //
-//	rollback.go  the command, and its steps
-//	observe.go   what is read before each step
-//	goal.go      whether an unfinished rollback goes where this one would
-//	storage.go   how the storage takes a snapshot of the data that a rollback replaces
+//	rollback.go    the command, and its steps
+//	observe.go     what is read before each step
+//	goal.go        whether an unfinished rollback goes where this one would
+//	unfinished.go  which rollbacks are unfinished, for coverage
+//	storage.go     how the storage takes a snapshot of the data that a rollback replaces
 package rollback
 
 import (
@@ -265,19 +266,25 @@ func (r *rollbackRun) dropUncut(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// command returns a command line for the same PVCs.
+// command returns a command line for the same PVCs, and their workload: without pods, they do not say whose they are.
 func (r *rollbackRun) command(state *core.State, flags string) string {
-	names := r.claims
+	names, line := r.claims, term.Name+" rollback -n "+r.Namespace
 	if len(state.Claims) > 0 {
 		names = nil
 	}
 	for _, c := range state.Claims {
 		names = append(names, c.Name)
 	}
-	if len(names) == 0 {
-		return fmt.Sprintf("%s rollback -n %s %s %s", term.Name, r.Namespace, term.ShellWord(r.workloadName), flags)
+	switch {
+	case state.Workload != nil:
+		line += " " + state.Workload.Name()
+	case len(names) == 0:
+		line += " " + term.ShellWord(r.workloadName)
 	}
-	return fmt.Sprintf("%s rollback -n %s --pvc %s %s", term.Name, r.Namespace, term.ShellWord(strings.Join(names, ",")), flags)
+	if len(names) > 0 {
+		line += " --pvc " + term.ShellWord(strings.Join(names, ","))
+	}
+	return line + " " + flags
 }
 
 // sameStep is how often a step may be repeated before it is given up: something undoes it.

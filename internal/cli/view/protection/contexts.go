@@ -38,12 +38,14 @@ const (
 
 // CoverageOfContexts reads what is protected in the clusters of all contexts that match a
 // pattern. What cannot be read of one hides nothing of the others.
-func CoverageOfContexts(ctx context.Context, f *term.Factory, pattern string, scope *term.Scope, now time.Time) (*Coverage, error) {
+func CoverageOfContexts(
+	ctx context.Context, f *term.Factory, pattern string, scope *term.Scope, unfinished ReadRollbacks, now time.Time,
+) (*Coverage, error) {
 	if _, err := labels.Parse(scope.Selector); err != nil {
 		return nil, err
 	}
 	found, err := OfContexts(ctx, f, pattern, func(ctx context.Context, one *term.Factory) (*Coverage, error) {
-		return ReadCoverage(ctx, one, scope, now)
+		return ReadCoverage(ctx, one, scope, unfinished, now)
 	})
 	sum, exists := &Coverage{Claims: []ClaimCoverage{}, Leftovers: []leftover{}}, false
 	for _, of := range found {
@@ -57,7 +59,10 @@ func CoverageOfContexts(ctx context.Context, f *term.Factory, pattern string, sc
 		for i := range of.Read.Leftovers {
 			of.Read.Leftovers[i].Cluster = of.Name
 		}
-		sum.Claims = append(sum.Claims, of.Read.Claims...)
+		for i := range of.Read.Rollbacks {
+			of.Read.Rollbacks[i].Cluster = of.Name
+		}
+		sum.Claims, sum.Rollbacks = append(sum.Claims, of.Read.Claims...), append(sum.Rollbacks, of.Read.Rollbacks...)
 		sum.Leftovers = append(sum.Leftovers, of.Read.Leftovers...)
 		exists, sum.Missing = exists || of.Read.Missing == nil, cmp.Or(sum.Missing, of.Read.Missing)
 	}

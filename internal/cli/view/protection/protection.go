@@ -46,6 +46,7 @@ const (
 type Coverage struct {
 	Claims    []ClaimCoverage `json:"persistentVolumeClaims"`
 	Leftovers []leftover      `json:"snapshotsWithoutSchedule"`
+	Rollbacks []Rollback      `json:"unfinishedRollbacks,omitempty"`
 	// Unread are the clusters of --contexts that could not be read.
 	Unread []UnreadCluster `json:"unreadClusters,omitempty"`
 	// Missing is set if no cluster has the namespace: one that was mistyped has no gaps.
@@ -81,8 +82,23 @@ type leftover struct {
 	Snapshots int    `json:"snapshots"`
 }
 
+// Rollback is one that began more than an hour ago and has not ended.
+type Rollback struct {
+	Cluster   string      `json:"cluster,omitempty"`
+	Namespace string      `json:"namespace"`
+	ID        string      `json:"id"`
+	Claims    []string    `json:"persistentVolumeClaims"`
+	BeganTime metav1.Time `json:"beganTime"`
+	Remedy    string      `json:"remedy"`
+}
+
+// ReadRollbacks reads those of a namespace, or of all if it is empty. The PVCs, by namespace, were read before.
+type ReadRollbacks func(
+	ctx context.Context, f *term.Factory, namespace string, claims map[string][]client.Object, now time.Time,
+) ([]Rollback, error)
+
 // ReadCoverage reads what is protected in one cluster.
-func ReadCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, now time.Time) (*Coverage, error) {
+func ReadCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, unfinished ReadRollbacks, now time.Time) (*Coverage, error) {
 	if err := f.Connect(); err != nil {
 		return nil, err
 	}
@@ -102,6 +118,9 @@ func ReadCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, now t
 		return nil, err
 	}
 	found := CoverageOf(schedules, inv, now)
+	if found.Rollbacks, err = unfinished(ctx, f, scope.Namespace(f), inv.Claims, now); err != nil {
+		return nil, err
+	}
 	if namespace := scope.Namespace(f); len(found.Claims) == 0 && namespace != "" {
 		// Its users may not be allowed to read it.
 		if err := f.Client.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {

@@ -141,7 +141,7 @@ func (l *Lock) text() string {
 func (s *State) Underway(names []string) (*Lock, error) {
 	var found []*Lock
 	add := func(l *Lock, err error) error {
-		if l != nil && !slices.ContainsFunc(found, func(other *Lock) bool { return other.ID == l.ID }) {
+		if l != nil {
 			found = append(found, l)
 		}
 		return err
@@ -163,11 +163,7 @@ func (s *State) Underway(names []string) (*Lock, error) {
 			_ = add(r.Lock, nil)
 		}
 	}
-	undone := map[string]bool{}
-	for _, l := range found {
-		undone[l.Undo] = true
-	}
-	found = slices.DeleteFunc(found, func(l *Lock) bool { return undone[l.ID] || s.ended(l) })
+	found = s.current(found)
 	switch len(found) {
 	case 0:
 		return nil, nil
@@ -176,6 +172,52 @@ func (s *State) Underway(names []string) (*Lock, error) {
 	}
 	return nil, fmt.Errorf("%s, and so is another one: %s; finish one of them first, with --pvc %s",
 		found[0].what(), found[1].what(), strings.Join(found[0].Names(), ","))
+}
+
+// current leaves out of some locks the copies, those that another one of them undoes, and those of rollbacks that have ended.
+func (s *State) current(found []*Lock) []*Lock {
+	undone, seen := map[string]bool{}, map[string]bool{}
+	for _, l := range found {
+		undone[l.Undo] = true
+	}
+	return slices.DeleteFunc(found, func(l *Lock) bool {
+		again := seen[l.ID]
+		seen[l.ID] = true
+		return again || undone[l.ID] || s.ended(l)
+	})
+}
+
+// Unfinished is a rollback that began more than an hour ago, and Of what it is found by, as rollback takes it.
+type Unfinished struct {
+	*Lock
+	Of string
+}
+
+// LongUnfinished returns the rollbacks of the namespace that began more than an hour ago and have not ended: by their locks on workloads
+// and PVCs, and by their records, the only sign of them while the PVC does not exist. A malformed lock is none.
+func (s *State) LongUnfinished(on []client.Object) []Unfinished {
+	var found []Unfinished
+	var long []*Lock
+	add := func(l *Lock, of string) {
+		if l != nil && s.Now.Sub(cmp.Or(l.Began, l.Time).Time) > takeOverAfter {
+			found, long = append(found, Unfinished{l, of}), append(long, l)
+		}
+	}
+	for _, o := range on {
+		of := "--pvc " + o.GetName()
+		if w := NewWorkload(o); w != nil { // without pods, a PVC does not say whose it is
+			of = w.Name()
+		}
+		l, _ := lockOn(o)
+		add(l, of)
+	}
+	for _, r := range s.unfinished() {
+		if validName(r.Claim.Name) {
+			add(r.Lock, "--pvc "+r.Claim.Name)
+		}
+	}
+	long = s.current(long)
+	return slices.DeleteFunc(found, func(u Unfinished) bool { return !slices.Contains(long, u.Lock) })
 }
 
 // ended returns whether a lock is one that came back, as with kubectl rollout undo: all of its PVCs have a finished record, and
