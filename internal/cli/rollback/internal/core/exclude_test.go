@@ -87,3 +87,52 @@ func TestOnlyWhatARollbackTakesIsExcludedByIt(t *testing.T) {
 		t.Error("what is restored to meanwhile counts")
 	}
 }
+
+// A GitOps tool, or a StatefulSet that somebody has scaled up, creates a PVC again before the rollback does. It is bound to the restored volume.
+// What the old one had decides whether anything else has to be written into it.
+//
+// Contract: BACK-7.
+func TestAPVCThatSomethingElseHasCreatedIsExcludedUntilAllHaveMoved(t *testing.T) {
+	for name, tc := range map[string]struct{ own, before, want string }{
+		"of a PVC with annotations":       {"", "mock", ""},
+		"of a PVC without any":            {"", "", ""},
+		"with an exclude that is its own": {"not this one", "", "not this one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newCluster(t, 2, false)
+			for _, p := range s.pvcs() {
+				p.Annotations = map[string]string{}
+				if tc.before != "" {
+					p.Annotations["volume.kubernetes.io/storage-provisioner"] = tc.before
+				}
+				s.must(s.update(p))
+			}
+			s.advance(7)
+			p := s.newPVC("data-db-0")
+			if p.Annotations = map[string]string{}; tc.own != "" {
+				p.Annotations[v1alpha1.AnnotationExclude] = tc.own
+			}
+			s.create(p)
+			s.tick() // it is bound
+			for done, steps := false, 0; !done; steps++ {
+				var err error
+				done, err = s.step(never)
+				s.must(err)
+				first, second := s.pvcs()["data-db-0"], s.pvcs()["data-db-1"]
+				moved := second != nil
+				for _, v := range s.snapshots() {
+					key := v.Labels[v1alpha1.LabelMapKey]
+					moved = moved && (key == "" || key == string(first.UID) || second != nil && key == string(second.UID))
+				}
+				if !moved && !snapshots.Excluded(first) {
+					t.Fatalf("after %d steps, data-db-0 is selected, and the PVCs have not moved", steps+1)
+				}
+				s.now = s.now.Add(time.Second)
+				s.tick()
+			}
+			if got := s.pvcs()["data-db-0"].Annotations[v1alpha1.AnnotationExclude]; got != tc.want {
+				t.Errorf("at the end it has exclude %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -11,9 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // deleteRestored begins step 6: the PVC that the snapshot was restored to lets go of the volume.
@@ -71,7 +73,40 @@ func deleteOld(_ *State, c *Claim) (*Step, error) {
 	}
 }
 
-// createClaim is step 7.
+// completeClaim begins step 7: it gives a PVC that something else has created on the restored volume what the old one had, too. Until all
+// PVCs have moved, no schedule selects it.
+func completeClaim(s *State, c *Claim) (*Step, error) {
+	if !c.moved() {
+		return nil, nil
+	}
+	missing := func(want, has map[string]string) map[string]any {
+		add := map[string]any{}
+		for key, value := range want {
+			if _, ok := has[key]; !ok {
+				add[key] = value
+			}
+		}
+		return add
+	}
+	labels, annotations := missing(c.record.Claim.Labels, c.pvc.Labels), missing(c.record.Claim.Annotations, c.pvc.Annotations)
+	if !snapshots.Excluded(c.pvc) && s.moving() {
+		annotations[v1alpha1.AnnotationExclude] = ExcludedBy(s.lock.ID)
+	}
+	if len(labels)+len(annotations) == 0 {
+		return nil, nil
+	}
+	change := patch(c.pvc, map[string]any{"labels": labels, "annotations": annotations}, nil)
+	return did(7, []Change{change}, "Give PersistentVolumeClaim %s the labels and annotations of the old one", c.Name), nil
+}
+
+// moving returns whether a PVC has not moved with its snapshots yet.
+func (s *State) moving() bool {
+	return slices.ContainsFunc(s.Claims, func(c *Claim) bool {
+		return !c.done && !c.stays && (!c.moved() || slices.ContainsFunc(c.backups(), c.staysBehind))
+	})
+}
+
+// createClaim ends step 7.
 func createClaim(s *State, c *Claim) (*Step, error) {
 	switch {
 	case c.moved():
@@ -85,32 +120,11 @@ func createClaim(s *State, c *Claim) (*Step, error) {
 	return wait(7, c.pvc, "PersistentVolumeClaim %s is not bound to PersistentVolume %s yet", c.Name, c.target.Name), nil
 }
 
-// completeClaim gives a PVC that something else has created on the restored volume what
-// the old one had, too. Until all PVCs have moved, no schedule selects it.
-func completeClaim(s *State, c *Claim) (*Step, error) {
-	missing := func(want, has map[string]string) map[string]any {
-		add := map[string]any{}
-		for key, value := range want {
-			if _, ok := has[key]; !ok {
-				add[key] = value
-			}
-		}
-		return add
-	}
-	labels, annotations := missing(c.record.Claim.Labels, c.pvc.Labels), missing(c.record.Claim.Annotations, c.pvc.Annotations)
-	if len(labels)+len(annotations) == 0 {
-		return nil, nil
-	}
-	annotations[v1alpha1.AnnotationExclude] = ExcludedBy(s.lock.ID)
-	change := patch(c.pvc, map[string]any{"labels": labels, "annotations": annotations}, nil)
-	return did(7, []Change{change}, "Give PersistentVolumeClaim %s the labels and annotations of the old one", c.Name), nil
-}
-
 // carryOver is step 8.
 func carryOver(_ *State, c *Claim) (*Step, error) {
 	var changes []Change
 	for _, v := range c.backups() {
-		if key := c.keyIn(v); c.keys()[key] && key != c.pvc.UID && v.GetDeletionTimestamp() == nil {
+		if c.staysBehind(v) {
 			change, err := c.carriedOver(v)
 			if err != nil {
 				return nil, err
@@ -122,6 +136,12 @@ func carryOver(_ *State, c *Claim) (*Step, error) {
 		return nil, nil
 	}
 	return did(8, changes, "Carry %s over to the new PersistentVolumeClaim %s", counted(len(changes)), c.Name), nil
+}
+
+// staysBehind returns whether a backup has to be carried over to the new PVC.
+func (c *Claim) staysBehind(v client.Object) bool {
+	key := c.keyIn(v)
+	return c.keys()[key] && key != c.pvc.UID && v.GetDeletionTimestamp() == nil
 }
 
 // include ends step 8, once every PVC has moved with its series: a schedule of a group would take half of it before that. No hold ends
