@@ -24,8 +24,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
-// Contract: BACK-4, BACK-7.
 var _ = Describe("a rollback whose safety snapshot is not cut", func() {
+	// Contract: BACK-4, BACK-7.
 	It("leaves no snapshot, is named by coverage after an hour, and is undone by the command that coverage prints", func() {
 		env := newEnvironment()
 		storage := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}, Provisioner: "mock.csi"}
