@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
@@ -59,7 +60,7 @@ func (m *requestMark) set(ctx context.Context, r *request, v client.Object) {
 		return
 	}
 	_, kind := view.ResourceOf(v)
-	if at := progressOf(v).cutAt; at.UTC().Year() == time.Unix(0, 0).UTC().Year() {
+	if at := backup.Of(v).CutTime; at.UTC().Year() == time.Unix(0, 0).UTC().Year() {
 		r.unmarked = append(r.unmarked, fmt.Errorf("%w: %s %s is not marked: its driver reports %s as the time of its data, so nobody "+
 			"knows whether it is cut", term.ErrInconclusive, kind, v.GetName(), term.Timestamp(at)))
 		return

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
@@ -19,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	apiwait "k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -173,56 +171,29 @@ func (t *target) owns(v client.Object) bool {
 func (t *target) stateOf(v client.Object, deleted bool, until string) string {
 	requested := !backup.SlotOf(v).Before(t.at)
 	deleted = deleted || v.GetDeletionTimestamp() != nil
-	status := progressOf(v)
-	if !requested && (t.taken || deleted || status.ready) {
+	ready, cut := backup.ReadyToUse(v), !backup.Uncut(v)
+	if !requested && (t.taken || deleted || ready) {
 		return ""
 	}
 	t.taken, t.snapshot = requested && !deleted, v.GetName()
 	switch {
 	case deleted:
 		return v.GetName() + " was deleted before it was " + until
-	case requested && (status.ready && until == untilReady || status.cut && until == untilCut):
+	case requested && (ready && until == untilReady || cut && until == untilCut):
 		t.done = true
 		return until
 	}
-	return v.GetName() + status.words(requested)
+	return v.GetName() + progressWords(v, requested)
 }
 
-// progress is how far a snapshot has come.
-type progress struct {
-	ready, cut, failing bool
-	cutAt               time.Time // by the driver's clock; zero if it reports none
-	message             *string
-}
-
-func progressOf(o client.Object) (p progress) {
-	switch v := o.(type) {
-	case *snapshotv1.VolumeSnapshot:
-		status := ptr.Deref(v.Status, snapshotv1.VolumeSnapshotStatus{})
-		p.ready, p.cut, p.failing = ptr.Deref(status.ReadyToUse, false), status.CreationTime != nil, status.Error != nil
-		p.cutAt = ptr.Deref(status.CreationTime, metav1.Time{}).Time
-		if p.failing {
-			p.message = status.Error.Message
-		}
-	case *groupv1.VolumeGroupSnapshot:
-		status := ptr.Deref(v.Status, groupv1.VolumeGroupSnapshotStatus{})
-		p.ready, p.cut, p.failing = ptr.Deref(status.ReadyToUse, false), status.CreationTime != nil, status.Error != nil
-		p.cutAt = ptr.Deref(status.CreationTime, metav1.Time{}).Time
-		if p.failing {
-			p.message = status.Error.Message
-		}
-	}
-	return p
-}
-
-// words says how far a snapshot has come that is not what is waited for.
-func (p *progress) words(requested bool) string {
-	switch {
-	case p.failing:
-		return " is not ready: " + ptr.Deref(p.message, "its driver reports an error")
+// progressWords say how far a snapshot has come that is not what is waited for.
+func progressWords(v client.Object, requested bool) string {
+	switch text := backup.DriverError(v); {
+	case text != "":
+		return " is not ready: " + text
 	case !requested:
 		return " is in progress, and the next one is taken after it"
-	case p.cut:
+	case !backup.Uncut(v):
 		return " is cut, and not ready to use yet"
 	}
 	return " is created, and not cut yet"
