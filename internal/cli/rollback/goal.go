@@ -73,6 +73,11 @@ func (r *rollbackRun) asked(ctx context.Context, state *core.State) (*core.State
 	if err := r.Ask(ctx, "Go on?"); err != nil {
 		return nil, err
 	}
+	return r.asAnswered(ctx, state)
+}
+
+// asAnswered returns what the cluster holds now, if the plan that was answered is still the one.
+func (r *rollbackRun) asAnswered(ctx context.Context, state *core.State) (*core.State, error) {
 	now, err := r.observe(ctx)
 	if err != nil {
 		return nil, err
