@@ -33,7 +33,6 @@ var suites = []suite{
 	{"integration", []string{"./test/integration"}, []string{"-ginkgo.fail-fast", "-ginkgo.no-color", "-timeout=20m"}},
 	{"simulations", []string{"./test/faults/internal/simulation"}, // as many as it says
 		[]string{"-run=^Test(Simulations|ClocksThatJump|LateCaches)$", "-timeout=20m", "-rapid.nofailfile", "-rapid.shrinktime=1ms"}},
-	{"faults", []string{"./test/faults"}, []string{"-count=1", "-timeout=20m", "-parallel=16"}}, // the plans of each
 }
 
 func suiteNames() (names []string) {
@@ -43,26 +42,13 @@ func suiteNames() (names []string) {
 	return names
 }
 
-// argsFor returns the arguments of a suite for one mutant; ok is false if the suite has nothing for it. With -all, a selection of
-// simulations and faults is for those that name none.
+// argsFor returns the arguments of a suite for one mutant; ok is false if the suite has nothing for it. With -all, 20 simulations are for
+// those that name no number.
 func (s suite) argsFor(m *mutant) (args []string, ok bool) {
-	switch s.Name {
-	case "faults":
-	case "simulations":
-		return append(slices.Clone(s.Args), fmt.Sprintf("-rapid.checks=%d", cmp.Or(m.Simulations, 20))), *all || m.Simulations > 0
-	default:
+	if s.Name != "simulations" {
 		return s.Args, true
 	}
-	var tests []string
-	for _, id := range m.Plans {
-		parts := strings.SplitN(id, ":", 3)
-		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.Join(parts, "/")), `\*`, ".*")
-		tests = append(tests, "^TestFaults$/^"+strings.ReplaceAll(pattern, "/", "$/^")+"$")
-	}
-	if len(tests) == 0 {
-		return append(slices.Clone(s.Args), "-short"), *all
-	}
-	return append(slices.Clone(s.Args), "-run="+strings.Join(tests, "|")), true
+	return append(slices.Clone(s.Args), fmt.Sprintf("-rapid.checks=%d", cmp.Or(m.Simulations, 20))), *all || m.Simulations > 0
 }
 
 // kill is a suite that kills a mutant, by a test of a package. It is zero if the suite does not.
@@ -251,9 +237,6 @@ var spec = regexp.MustCompile(`\[(?:FAIL|PANICKED|TIMEDOUT)\] (.*)`)
 // run returns the first test of a suite that fails with an overlay and arguments of go test, as a kill; zero if all pass.
 func (s suite) run(ctx context.Context, root, overlay string, args []string) (k kill, err error) {
 	command := slices.Concat([]string{"-C", root, "test", "-json", "-failfast", "-overlay", overlay}, s.Packages, args)
-	if s.Name == "faults" { // on a local cluster
-		command = append([]string{"-C", filepath.Join(root, "hack", "cluster"), "run", ".", "run", "--no-csi", "--", "go"}, command...)
-	}
 	cmd := exec.CommandContext(ctx, "go", command...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -262,14 +245,12 @@ func (s suite) run(ctx context.Context, root, overlay string, args []string) (k 
 	if err != nil && !errors.As(err, &failed) {
 		return k, err
 	}
-	ran := s.Name != "faults"
 	for line := range bytes.Lines(out) {
 		var e event
 		if json.Unmarshal(line, &e) != nil {
 			continue
 		}
 		m := spec.FindStringSubmatch(e.Output)
-		ran = ran || e.Action == "run" && (strings.Count(e.Test, "/") > 2)
 		switch {
 		case e.Action == "build-fail":
 			return kill{}, fmt.Errorf("%s does not compile with it\n%s", e.ImportPath, stderr.String())
@@ -281,11 +262,8 @@ func (s suite) run(ctx context.Context, root, overlay string, args []string) (k 
 			k = kill{s.Name, e.Package, e.Test}
 		}
 	}
-	switch {
-	case failed != nil && k.Package == "":
+	if failed != nil && k.Package == "" {
 		return kill{}, fmt.Errorf("go test: %w\n%s", failed, stderr.String())
-	case failed == nil && !ran:
-		return kill{}, errors.New("no run has a point of its plans")
 	}
 	return k, nil
 }

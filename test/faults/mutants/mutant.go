@@ -25,9 +25,7 @@ type mutant struct {
 	Defect string
 	// Guarantees are those of which the mutant breaks at least one.
 	Guarantees []string
-	// Plans are the IDs of the plans that must find it: class, workload, point and action, with * for any text.
-	Plans []string
-	// Simulations is the number of seeds, from 0 on, of which one must find it.
+	// Simulations is the number of simulations of which one finds it; zero: unknown.
 	Simulations int
 
 	changes []change
@@ -38,35 +36,24 @@ const clause = `(?:S[1-9][0-9]?|L[1-5]|Slot|[A-Z]+-[1-9][0-9]?)`
 
 var (
 	firstLine  = regexp.MustCompile(`^(` + clause + `(?:, ` + clause + `)*): (.+)$`)
-	secondLine = regexp.MustCompile(`^(plans|simulations): (.+)$`)
+	secondLine = regexp.MustCompile(`^simulations: ([1-9][0-9]*)$`)
 )
 
-// parseMutant reads a patch. Its first line is "<guarantees>: <defect>", its second line "plans: <IDs>", "simulations: <number>" or
-// "plans: none"; a unified diff follows.
+// parseMutant reads a patch. Its first line is "<guarantees>: <defect>"; "simulations: <number>" may follow, and then a unified diff.
 func parseMutant(name, text string) (*mutant, error) {
-	lines := strings.SplitN(text, "\n", 3)
-	if len(lines) < 3 {
-		return nil, fmt.Errorf("%s: no diff after two lines of heading", name)
-	}
-	first, second := firstLine.FindStringSubmatch(lines[0]), secondLine.FindStringSubmatch(lines[1])
+	line, diff, _ := strings.Cut(text, "\n")
+	first := firstLine.FindStringSubmatch(line)
 	if first == nil {
 		return nil, fmt.Errorf("%s: the first line must be like 'S3, S2: what is wrong'", name)
 	}
-	if second == nil {
-		return nil, fmt.Errorf("%s: the second line must be like 'plans: idle:expiry:*' or 'simulations: 20'", name)
-	}
 	m := &mutant{Name: name, Defect: first[2], Guarantees: strings.Split(first[1], ", ")}
-	switch n, err := strconv.Atoi(second[2]); {
-	case lines[1] == "plans: none": // unit tests alone find it
-	case second[1] == "plans":
-		m.Plans = strings.Fields(second[2])
-	case err != nil || n < 1:
-		return nil, fmt.Errorf("%s: %q is not a number of simulations", name, second[2])
-	default:
-		m.Simulations = n
+	line, rest, _ := strings.Cut(diff, "\n")
+	if second := secondLine.FindStringSubmatch(line); second != nil {
+		m.Simulations, _ = strconv.Atoi(second[1])
+		diff = rest
 	}
 	var err error
-	if m.changes, err = parseDiff(lines[2]); err != nil {
+	if m.changes, err = parseDiff(diff); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return m, nil

@@ -58,10 +58,10 @@ func TestMutantsBreakEveryGuarantee(t *testing.T) {
 func TestParseMutantRefuses(t *testing.T) {
 	const diff = "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-a\n+b\n"
 	for name, text := range map[string]string{
-		"no guarantee":       "it breaks\nplans: idle:expiry:*\n" + diff,
-		"no plan":            "S1: it breaks\n" + diff,
+		"no guarantee":       "it breaks\n" + diff,
 		"not a number":       "S1: it breaks\nsimulations: none\n" + diff,
 		"no simulations":     "S1: it breaks\nsimulations: 0\n" + diff,
+		"another line":       "S1: it breaks\nplans: none\n" + diff,
 		"no diff":            "S1: it breaks\nsimulations: 3\n",
 		"only the guarantee": "S1: it breaks",
 	} {
@@ -76,7 +76,7 @@ func TestParseMutantRefuses(t *testing.T) {
 func TestAMutantIsTriedFirstAgainstTheTestOfTheTable(t *testing.T) {
 	text := "| mutant | defect | killed by | test |\n" +
 		"| 01-a | a defect | unit | internal/retention TestDecide/keeps_one |\n" +
-		"| 02-b | another | integration, faults | test/integration a SnapshotSchedule [It] keeps (one)<br>test/faults TestFaults/idle |\n" +
+		"| 02-b | another | integration, simulations | test/integration a SnapshotSchedule [It] keeps (one)<br>test/faults/internal/simulation TestSimulations |\n" +
 		"| 03-c | a third | none |  |\n"
 	p := page{lines: strings.Split(text, "\n")}
 	for name, want := range map[string][]string{
