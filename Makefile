@@ -135,7 +135,7 @@ export GOFLAGS := $(shell go env GOFLAGS) -vet=off
 SEED ?= 1
 
 # Packages whose tests need no API server.
-UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/hack/site$$|/test/faults$$|/test/faults/internal/simulation$$|/enginetest$$|/internal/controller(/|$$)')
+UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/hack/site$$|/test/faults/internal/simulation$$|/enginetest$$|/internal/controller(/|$$)')
 
 # Simulations, which would take minutes longer with the race detector.
 SIMULATED_PACKAGES = ./test/faults/internal/simulation
@@ -147,7 +147,7 @@ INTEGRATION_SUITES = ./internal/mapcontroller/enginetest ./test/cli ./test/integ
 INTEGRATION_PROCESSES ?= 4
 
 .PHONY: test
-test: test-unit test-integration test-faults-short ## Run what a change needs while it is made: unit and integration tests, and a selection of faults.
+test: test-unit test-integration ## Run what a change needs while it is made: unit tests, a few simulations, and integration tests.
 
 .PHONY: test-all
 test-all: test-race test-simulations test-modules test-e2e test-deploy ## Run all other tests.
@@ -209,21 +209,6 @@ test-deploy: ## Deploy and upgrade the image and the chart on a real node (skipp
 	@if ! result="$$(bin/cluster node-check 2>&1)"; then \
 	  echo "== SKIPPED, nothing was tested: $${result#error: }"; exit 0; fi; echo "$$result"; \
 	set -x; bin/cluster run --node -- go test -count=1 -timeout=30m -v ./test/deploy -ginkgo.label-filter='!measured'
-
-# PLAN as a pattern for 'go test -run': a class, a workload and a plan, where * stands for any text.
-PLAN_PATTERN = ^TestFaults$$$(if $(PLAN),/^$(subst /,$$/^,$(subst *,.*,$(subst +,[+],$(PLAN))))$$)
-
-# Runs wait most of their time, so many run at a time.
-FAULTS = go -C hack/cluster run . run --no-csi -- go -C "$(CURDIR)/test/faults" test -count=1 -parallel=16
-
-.PHONY: test-faults
-test-faults: ## Run all plans of the fault rig (ten minutes on two cores). PLAN=<class>/<workload>/<plan> repeats one, or runs some.
-	$(FAULTS) -timeout=3h -run '$(PLAN_PATTERN)' $(if $(PLAN),-v)
-
-.PHONY: test-faults-short
-test-faults-short: ## Run a fixed selection of the plans of the fault rig.
-	@echo "== Faults: the operator under a selection of faults, with a real API server"
-	$(FAULTS) -timeout=15m -short
 
 .PHONY: bench
 bench: ## Measure speed and memory (ten minutes). ARGS="--only fan-out" runs one measurement.

@@ -17,7 +17,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 )
 
-// The fault campaign ends a manager at each of its requests; these specs end processes.
+// Integration tests and simulations end a manager at each of its writes; these specs end processes.
 var _ = Describe("the operator's process", func() {
 	// Contract: MAP-7.
 	It("takes no slot twice when it is killed again and again, and the current one afterwards", func(ctx context.Context) {

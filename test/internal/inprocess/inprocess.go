@@ -26,7 +26,6 @@ type Options struct {
 	Workers, MaxInFlight         int
 	DeletesPerSecond             float64
 	StatusInterval, MaxClockSkew time.Duration
-	Namespaces                   []string
 	// KindsInterval is how often a kind that is not installed is looked for.
 	KindsInterval time.Duration
 	Clock         clock.PassiveClock
@@ -43,7 +42,7 @@ func New(ctx context.Context, config *rest.Config, o Options, m ctrl.Options) (c
 	stores := snapshots.NewStores()
 	m.Scheme, m.MapperProvider, m.NewClient = cluster.Scheme, snapshots.RESTMapper, transport.NewClient
 	only := m.Cache.DefaultNamespaces
-	m.Cache = snapshots.CacheOptions(stores, o.Namespaces...)
+	m.Cache = snapshots.CacheOptions(stores)
 	if only != nil {
 		m.Cache.DefaultNamespaces = only
 	}
@@ -54,7 +53,7 @@ func New(ctx context.Context, config *rest.Config, o Options, m ctrl.Options) (c
 	}
 	options := snapshots.Options{
 		Workers: o.Workers, StatusInterval: o.StatusInterval, DeletesPerSecond: o.DeletesPerSecond, MaxClockSkew: o.MaxClockSkew,
-		KindsInterval: o.KindsInterval, Namespaces: o.Namespaces, Clock: o.Clock, Stores: stores,
+		KindsInterval: o.KindsInterval, Clock: o.Clock, Stores: stores,
 	}
 	unwritten := &snapshots.Unwritten{}
 	if err := snapshots.SetupWithManager(ctx, mgr, options, o.MaxInFlight, unwritten, cmp.Or(o.Metrics, metrics.New())); err != nil {
