@@ -337,3 +337,30 @@ func (g *groups) snapshot(name string) Snapshot {
 	}
 	return s
 }
+
+// A call tries some of the groups that wait, and the next call others. Each that is tried takes a turn.
+//
+// Contract: LIMIT-8.
+func TestACallTriesNoMoreGroupsTheMoreOfThemWait(t *testing.T) {
+	triedAtMost := func(waiting int) (most int) {
+		g := newGroups(4)
+		g.want("slow/s/0", 3)
+		for i := range waiting {
+			g.want(fmt.Sprintf("evil/s-%d/g-%d", i%7, i), 2)
+		}
+		turns := func() int { return g.limits[testDriver].queue.turns }
+		for range 100 { // over the reservation of the namespace, and the hours in which it gets no other
+			before := turns()
+			g.now = g.now.Add(5 * time.Minute)
+			g.ask("victim/s/0")
+			g.cut("victim/s/0")
+			g.see(snapshotOf("slow/s/0"), 0)
+			most = max(most, turns()-before)
+		}
+		return most
+	}
+	few, many := triedAtMost(30), triedAtMost(1500)
+	if few < 8 || many > 2*few {
+		t.Errorf("a call tries up to %d groups if few wait, and up to %d if many do", few, many)
+	}
+}

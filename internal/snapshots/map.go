@@ -115,6 +115,7 @@ func (p *program) mapUngrouped(seen mapcontroller.Observation) (mapcontroller.De
 		status = known
 	}
 	status.Claim = claim.Name
+	status.addLost(claim)
 	status.add(Problem{
 		Reason:  v1alpha1.ReasonGroupMismatch,
 		Message: fmt.Sprintf("the PVC has no label %s, so it belongs to no group, and no snapshot of it is taken", p.schedule.Spec.Group.ByLabel),

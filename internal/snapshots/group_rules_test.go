@@ -1,0 +1,201 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/limits"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+)
+
+// What holds for a PVC holds for a group.
+//
+// Contract: FLEET-13.
+func TestAGroupOfAChildIsNotTakenBeforeItsOwnerIsRecorded(t *testing.T) {
+	f := templateOf(every("6h").grouped())
+	for name, tc := range map[string]struct {
+		schedule scheduleBuilder
+		after    time.Duration
+		want     bool
+	}{
+		"not recorded":                    {every("6h").grouped().controlled(), 0, false},
+		"not recorded, two minutes later": {every("6h").grouped().controlled(), 2 * time.Minute, true},
+		"recorded":                        {every("6h").grouped().owned(), 0, true},
+	} {
+		program, err := Compile(tc.schedule.created(noon).SnapshotSchedule, f.objects()...)
+		must(t, err)
+		a := claim("a").member().created(noon).PersistentVolumeClaim
+		d := program.Map(mapcontroller.Observation{Now: noon.Add(tc.after), MapKey: wholeKey, Selected: []client.Object{a}})
+		if got := len(d.Ensure) == 1; got != tc.want {
+			t.Errorf("%s: creates %v", name, namesOfDesired(d))
+		}
+		if want := noon.Add(recordPatience); !tc.want && !d.Next.Equal(want) {
+			t.Errorf("%s: decides again at %v, want %v", name, d.Next, want)
+		}
+	}
+}
+
+func namesOfDesired(d mapcontroller.Decision) (names []string) {
+	for _, o := range d.Ensure {
+		names = append(names, o.Object.GetName())
+	}
+	return names
+}
+
+const theGuess = "which limits hold is a guess"
+
+// The limits of a driver that no PVC of the group names, and what they make wait, or refuse.
+//
+// Contract: LIMIT-9.
+func TestAGuessedLimitOfAGroupSaysSo(t *testing.T) {
+	for driver, guessed := range map[string]bool{"": true, testDriver: false} {
+		a, b := claim("a"), claim("b")
+		if driver != "" {
+			a, b = a.of(testDriver), b.of(testDriver)
+		}
+		tc := groupCase{
+			claims: []claimBuilder{a, b}, groups: []groupBuilder{group(7*time.Hour, "a b", "a b")},
+			related: []client.Object{annotated(groupClass("x", testDriver, true), v1alpha1.AnnotationMaxPerVolume, "1")},
+		}
+		problems := statusOf(tc.decide(t)).Problems
+		if len(problems) == 0 || problems[0].Reason != v1alpha1.ReasonVolumeLimit || strings.Contains(problems[0].Message, theGuess) != guessed {
+			t.Errorf("driver %q: %+v", driver, problems)
+		}
+	}
+}
+
+// Contract: LIMIT-9, FLIGHT-5.
+func TestASlotThatWaitsForAGuessedLimitSaysSo(t *testing.T) {
+	for driver, guessed := range map[string]bool{"": true, testDriver: false} {
+		c, a := claim("data"), claim("a")
+		if driver != "" {
+			c, a = c.of(driver), a.of(driver)
+		}
+		single := mapCase{schedule: every("6h"), claim: c, snapshots: series{ready(13 * time.Hour)}, classes: classes{class("fast", testDriver)}}
+		grouped := groupCase{
+			claims: []claimBuilder{a}, groups: []groupBuilder{group(13*time.Hour, "a", "a")},
+			related: []client.Object{groupClass("x", testDriver, true)},
+		}
+		for of, status := range map[string]*keyStatus{
+			"of a PVC":   statusOf(single.decider(t)(single.observe())),
+			"of a group": statusOf(grouped.decide(t)),
+		} {
+			late := &keyStatus{pending: &pendingSlot{slot: status.pending.slot, late: true}}
+			late.judgePending(status, mapcontroller.Outcome{})
+			if len(late.Problems) != 1 || strings.Contains(late.Problems[0].Message, theGuess) != guessed {
+				t.Errorf("%s, driver %q, too old: %+v", of, driver, late.Problems)
+			}
+			status.judgeOverdue(&keyStatus{}, mapcontroller.Outcome{Queued: string(limits.Pending)})
+			i := slices.IndexFunc(status.Problems, isOverdue)
+			if i < 0 || strings.Contains(status.Problems[i].Message, theGuess) != guessed {
+				t.Errorf("%s, driver %q, overdue: %+v", of, driver, status.Problems)
+			}
+		}
+	}
+}
+
+// A failed group snapshot that was cut makes place only in a volume whose driver is known by more than what PVCs say.
+//
+// Contract: LIMIT-6.
+func TestAGroupSnapshotMakesPlaceOnlyForAProvenDriver(t *testing.T) {
+	strict := annotated(groupClass("strict", "strict.example.com", true), v1alpha1.AnnotationMaxPerVolume, "3")
+	for name, tc := range map[string]struct {
+		named bool
+		taken string // the class in the group snapshots
+		of    string // what the PVC says
+		want  []string
+	}{
+		"the PVC says it":                    {of: "strict.example.com"},
+		"the newest that was cut has it":     {of: "strict.example.com", taken: "strict", want: []string{"g20h0m0s"}},
+		"the newest that was cut has other":  {of: "strict.example.com", taken: "fast"},
+		"the schedule names the class":       {of: "strict.example.com", named: true, want: []string{"g20h0m0s"}},
+		"the PVC says nothing":               {},
+		"it says nothing, and the other has": {taken: "strict", want: []string{"g20h0m0s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failed := group(20*time.Hour, "a", "")
+			failed.Status.ReadyToUse = nil
+			must(t, json.Unmarshal([]byte(`{"error":{"message":"no"}}`), failed.Status))
+			groups := []groupBuilder{group(30*time.Hour, "a", "a"), failed, group(7*time.Hour, "a", "a")}
+			for _, g := range groups {
+				if tc.taken != "" {
+					g.Spec.VolumeGroupSnapshotClassName = &tc.taken
+				}
+			}
+			s := every("6h").ttl("10d").readyDeadline("1h").grouped()
+			if tc.named {
+				s = s.groupClass("strict")
+			}
+			a := claim("a")
+			if tc.of != "" {
+				a = a.of(tc.of)
+			}
+			gc := groupCase{schedule: s, claims: []claimBuilder{a}, groups: groups, related: []client.Object{strict, groupClass("fast", testDriver, true)}}
+			if got := deletesOf(gc.decide(t)); !slices.Equal(got, tc.want) {
+				t.Errorf("deletes %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// Without it, the limits of a volume would count what an earlier volume of the PVC has.
+//
+// Contract: MAP-3, LIMIT-3.
+func TestAGroupSnapshotRecordsTheVolumesOfItsPVCs(t *testing.T) {
+	s := every("6h").grouped()
+	a, b := claim("a").member(), claim("b").member()
+	a.Spec.VolumeName = "pv-a"
+	of := func(claims ...claimBuilder) *subject {
+		all := &subject{key: wholeKey}
+		for _, c := range claims {
+			all.claims = append(all.claims, c.PersistentVolumeClaim)
+		}
+		return all
+	}
+	v := newGroup(s.SnapshotSchedule, of(a, b), nil, noon)
+	if got := v.Annotations[v1alpha1.AnnotationVolume]; got != `{"a":"pv-a"}` || backup.VolumesOf(v)["a"] != "pv-a" {
+		t.Errorf("records %s, read as %v", got, backup.VolumesOf(v))
+	}
+	if text, has := newGroup(s.SnapshotSchedule, of(b), nil, noon).Annotations[v1alpha1.AnnotationVolume]; has {
+		t.Errorf("records %q of no volume", text)
+	}
+}
+
+// Contract: CLASS-8, GRP-4.
+func TestALostPVCOfAGroupIsAProblemOfItsOwn(t *testing.T) {
+	lost := claim("a").phase(corev1.ClaimLost)
+	unlabeled := every("6h").grouped()
+	unlabeled.Spec.Group.ByLabel = "instance"
+	for name, tc := range map[string]struct {
+		decision mapcontroller.Decision
+		want     []string
+	}{
+		"one of two": {(&groupCase{claims: []claimBuilder{lost, claim("b")}}).decide(t), []string{v1alpha1.ReasonClaimLost, v1alpha1.ReasonGroupStopped}},
+		"all":        {(&groupCase{claims: []claimBuilder{lost}}).decide(t), []string{v1alpha1.ReasonClaimLost}},
+		"one without the label of the group": {
+			(&groupCase{schedule: unlabeled, claims: []claimBuilder{lost}, change: func(seen *mapcontroller.Observation) { seen.MapKey = "a-uid" }}).decide(t),
+			[]string{v1alpha1.ReasonClaimLost, v1alpha1.ReasonGroupMismatch},
+		},
+	} {
+		var reasons []string
+		for _, p := range statusOf(tc.decision).Problems {
+			if reasons = append(reasons, p.Reason); p.Reason == v1alpha1.ReasonClaimLost && p.Claim != "a" {
+				t.Errorf("%s: of PVC %q", name, p.Claim)
+			}
+		}
+		if slices.Sort(reasons); !slices.Equal(reasons, tc.want) {
+			t.Errorf("%s: problems %v, want %v", name, reasons, tc.want)
+		}
+	}
+}
