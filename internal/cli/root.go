@@ -6,6 +6,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -49,7 +50,16 @@ var commands = []func(*term.Factory) *cobra.Command{
 	migrate.New,
 
 	// Hidden
+	newVersion,
 	verify.NewReadData,
+}
+
+// newVersion is for those who look for --version among the commands, where kubectl has it.
+func newVersion(f *term.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Hidden: true, Args: cobra.NoArgs, Short: "Print the version, as --version does",
+		Run: func(*cobra.Command, []string) { fmt.Fprintln(f.Out, "kubectl-snapsched "+version.Get().String()) },
+	}
 }
 
 // NewCommand returns the root command.
@@ -76,14 +86,20 @@ func newRoot(f *term.Factory) *cobra.Command {
 	root.SetOut(f.Out)
 	root.SetErr(f.ErrOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if text := err.Error(); strings.Contains(text, "'w' in -") || strings.HasSuffix(text, "--watch") {
+			err = fmt.Errorf("%w: nothing is watched here; repeat it with 'watch %s'", err, cmd.CommandPath())
+		}
 		return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
 	})
 	root.AddGroup(&cobra.Group{ID: term.GroupShow, Title: "See and ask:"}, &cobra.Group{ID: term.GroupAct, Title: "Act:"})
 	f.Config.AddFlags(root.PersistentFlags())
 	for _, newCommand := range commands {
-		root.AddCommand(newCommand(f))
+		cmd := newCommand(f)
+		root.AddCommand(cmd)
+		term.CompleteNothingElse(cmd)
 	}
 	f.CompleteFlags(root)
+	term.WrapHelp(root, term.WidthOf(f.Out))
 	return root
 }
 

@@ -58,8 +58,7 @@ func New(f *term.Factory, unfinished protection.ReadRollbacks) *cobra.Command {
 				return found.Missing
 			}
 			if len(found.Claims)+len(found.Leftovers)+len(found.Rollbacks)+len(found.Unread) == 0 && !output.Structured() && output.Format != term.Names {
-				scope.SayNothingFound(f)
-				return nil
+				return scope.NothingFound(cmd.Context(), f)
 			}
 			if err := printCoverage(f.Out, &output, found, contexts != "", scope.AllNamespaces || contexts != "", now); err != nil {
 				return err

@@ -14,6 +14,7 @@ package recovery
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -42,6 +43,18 @@ type Options struct {
 	Size         *resource.Quantity
 	AccessModes  []corev1.PersistentVolumeAccessMode
 }
+
+// CheckName refuses a pattern for the name of a PVC that has another placeholder: it would be wrong for every snapshot.
+func CheckName(pattern string) error {
+	for _, found := range placeholders.FindAllString(pattern, -1) {
+		if found != SnapshotPlaceholder && found != ClaimPlaceholder {
+			return fmt.Errorf("unknown placeholder %s in --to: use %s or %s", found, ClaimPlaceholder, SnapshotPlaceholder)
+		}
+	}
+	return nil
+}
+
+var placeholders = regexp.MustCompile(`\{[^{}]*\}`)
 
 // Plan is a PVC to create.
 type Plan struct {
@@ -131,7 +144,7 @@ func nameOf(s Source, cluster Cluster, pattern string) (string, error) {
 	}
 	name := strings.NewReplacer(SnapshotPlaceholder, s.Snapshot.Name, ClaimPlaceholder, claim).Replace(pattern)
 	if errs := validation.IsDNS1123Subdomain(name); len(errs) > 0 {
-		return "", fmt.Errorf("%q is no name of a PersistentVolumeClaim: %s", name, errs[0])
+		return "", fmt.Errorf("%q is not a valid name of a PersistentVolumeClaim: %s", name, errs[0])
 	}
 	if cluster.Planned[name] {
 		return "", fmt.Errorf("another snapshot is restored to PersistentVolumeClaim %s: put %s or %s into --to",

@@ -224,7 +224,7 @@ func TestClaimRefuses(t *testing.T) {
 		"an existing PVC, by placeholder": {
 			func(r *request) { r.o.Name = "{pvc}" }, "PersistentVolumeClaim data already exists",
 		},
-		"an invalid name": {func(r *request) { r.o.Name = "Data_1" }, `"Data_1" is no name of a PersistentVolumeClaim`},
+		"an invalid name": {func(r *request) { r.o.Name = "Data_1" }, `"Data_1" is not a valid name of a PersistentVolumeClaim`},
 		"a placeholder of an imported snapshot": {
 			func(r *request) { fromContent(at(1, 0))(r.s.Snapshot); r.s.Claim, r.o.Name = nil, "{pvc}-new" }, "the name of its PVC is unknown",
 		},

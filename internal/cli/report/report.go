@@ -143,6 +143,9 @@ func readReport(ctx context.Context, f *term.Factory, contexts string, scope *te
 	if contexts == "" {
 		one, err := readClusterReport(ctx, f, scope, now)
 		all.Clusters = append(all.Clusters, one)
+		if err == nil && one.Namespace != "" && len(one.Schedules)+len(one.Coverage.Claims) == 0 {
+			err = f.Missing(ctx, one.Namespace) // one that was mistyped has no gaps
+		}
 		return all, err
 	}
 	found, err := protection.OfContexts(ctx, f, contexts, func(ctx context.Context, one *term.Factory) (clusterReport, error) {

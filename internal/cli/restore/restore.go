@@ -12,6 +12,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -115,6 +117,9 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
 	_ = cmd.RegisterFlagCompletionFunc("to-namespace", f.CompleteNames(corev1.SchemeGroupVersion.WithKind("Namespace")))
+	_ = cmd.RegisterFlagCompletionFunc("storage-class", f.CompleteStorageClasses())
+	modes := slices.Sorted(maps.Keys(accessModes))
+	_ = cmd.RegisterFlagCompletionFunc("access-mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	dryRuns := []string{steps.DryRunNone, steps.DryRunServer, steps.DryRunClient}
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -123,6 +128,9 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 // checkFlags reads what the flags mean.
 func (r *restoration) checkFlags() error {
 	err := r.Check()
+	if err == nil {
+		err = recovery.CheckName(r.Options.Name)
+	}
 	if err == nil {
 		err = r.checkClone()
 	}

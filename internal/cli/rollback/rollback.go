@@ -64,7 +64,8 @@ operator's own resource, and nothing else must use the PVC.`,
 
   # Back to the data from before the latest rollback
   kubectl snapsched rollback statefulset/db --undo`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: term.CompleteOne(f.CompleteWorkloads()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			r.workloadName = strings.Join(args, "")
 			if err := r.checkFlags(ctx); err != nil {

@@ -68,7 +68,7 @@ func New(f *term.Factory) *cobra.Command {
 
   # All namespaces of a ClusterSnapshotSchedule
   kubectl snapsched snapshot --cluster-schedule gold --wait`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              checkArgs,
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			name := strings.Join(args, "")
@@ -104,6 +104,16 @@ func New(f *term.Factory) *cobra.Command {
 	cmd.Flags().StringVar(&hold, "hold", "", "Wait until the snapshots are cut, and hold them then: until a time in RFC 3339, or for "+
 		"so long, such as 7d. Retention may delete another one for them, and them for the next one, if they are not held.")
 	return cmd
+}
+
+// checkArgs refuses more than one argument. What --wait waits for is no argument of its own.
+func checkArgs(cmd *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if len(args) > 1 && (arg == untilReady || arg == untilCut) {
+			return fmt.Errorf("specify one SnapshotSchedule, not %d; what to wait for is written with =: --wait=%s", len(args), arg)
+		}
+	}
+	return cobra.MaximumNArgs(1)(cmd, args)
 }
 
 // ofAny requests snapshots of what the user names.

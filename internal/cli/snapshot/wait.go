@@ -50,6 +50,7 @@ func (w *snapshotWait) AddFlags(cmd *cobra.Command) {
 	flag := cmd.Flags().Lookup("wait")
 	flag.NoOptDefVal, flag.DefValue = untilReady, ""
 	flag.Usage = "Wait until the snapshots are ready to use, or with --wait=cut, until their data is cut. One of: (ready, cut)."
+	_ = cmd.RegisterFlagCompletionFunc("wait", cobra.FixedCompletions([]string{untilReady, untilCut}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().Var(&w.Mark, "mark", "Annotate the snapshots that are ready, or cut, before the timeout, such as with quiesced=true.")
 }
 

@@ -23,9 +23,10 @@ func New(f *term.Factory) *cobra.Command {
 	var scope term.Scope
 	var output term.Output
 	cmd := &cobra.Command{
-		Use:     "status [NAME]",
-		GroupID: term.GroupShow,
-		Short:   "Show each PVC's newest ready snapshot, next slot and problems",
+		Use:        "status [NAME]",
+		GroupID:    term.GroupShow,
+		SuggestFor: []string{"list", "ls", "get", "show", "describe"},
+		Short:      "Show each PVC's newest ready snapshot, next slot and problems",
 		Long: "Show, for each PVC of the schedules, its newest ready snapshot, the next slot, the number of\n" +
 			"snapshots and what is wrong; and the conditions of each schedule in words.",
 		Example: `  # All schedules of the namespace
@@ -51,8 +52,7 @@ func New(f *term.Factory) *cobra.Command {
 			}
 			state.FindLife(ctx, f, pointers)
 			if len(all) == 0 && !output.Structured() && output.Format != term.Names {
-				scope.SayNothingFound(f)
-				return nil
+				return scope.NothingFound(ctx, f)
 			}
 			return printStatus(f.Out, &output, all, f.Clock.Now())
 		}),

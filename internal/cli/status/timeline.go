@@ -10,48 +10,79 @@ import (
 	"github.com/spf13/cobra"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
-	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/history"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view/state"
 )
 
 // NewTimeline returns the command timeline.
 func NewTimeline(f *term.Factory) *cobra.Command {
+	var scope term.Scope
 	var output term.Output
 	var claim string
 	cmd := &cobra.Command{
-		Use:     "timeline NAME",
+		Use:     "timeline [NAME]",
 		GroupID: term.GroupShow,
 		Short:   "Draw the snapshots of each PVC over time",
-		Long: "Draw one line for each PVC of a schedule: its snapshots by age, what keeps them, holds and failures,\n" +
+		Long: "Draw one line for each PVC of the schedules: its snapshots by age, what keeps them, holds and failures,\n" +
 			"and when the next ones are due. Old ages are drawn closer together if the line is too short.",
-		Example: `  # All PVCs of a schedule
+		Example: `  # All schedules of the namespace
+  kubectl snapsched timeline
+
+  # One schedule
   kubectl snapsched timeline nightly
 
   # One PVC, on a line of 160 columns, without colors
   COLUMNS=160 NO_COLOR=1 kubectl snapsched timeline nightly --pvc data-0`,
-		Args:              term.Argument("NAME", 1),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
-			s, inv, err := view.ReadOf(ctx, f, args[0])
-			if err != nil {
-				return err
-			}
-			now := f.Clock.Now()
-			t, err := history.TimelineOf(s, inv, claim, now)
+			all, err := readTimelines(ctx, f, &scope, args, claim)
 			switch {
 			case err != nil:
 				return err
-			case claim != "" && len(t.Rows) == 0:
-				return fmt.Errorf("schedule %s neither selects PVC %s nor has snapshots of it", s.Name, claim)
+			case output.Structured() && len(args) > 0:
+				return output.PrintStructured(f.Out, all[0])
 			case output.Structured():
-				return output.PrintStructured(f.Out, t)
+				return output.PrintStructured(f.Out, map[string]any{"items": all})
+			case len(all) == 0:
+				return scope.NothingFound(ctx, f)
 			}
-			t.Draw(f.Out, term.StyleOf(f.Out), term.WidthOf(f.Out), now)
+			for i, t := range all {
+				if i > 0 {
+					fmt.Fprintln(f.Out)
+				}
+				t.Draw(f.Out, term.StyleOf(f.Out), term.WidthOf(f.Out), f.Clock.Now())
+			}
 			return nil
 		}),
 	}
 	cmd.Flags().StringVar(&claim, "pvc", "", "Draw this PVC, or its group, only.")
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
+	scope.AddFlags(cmd, "schedules")
 	output.AddFlags(cmd, false, term.JSON, term.YAML)
 	return cmd
+}
+
+// readTimelines reads the timelines of the schedules that the user names. Of all schedules, those have none that have nothing to do
+// with a PVC, or whose spec is invalid.
+func readTimelines(ctx context.Context, f *term.Factory, scope *term.Scope, args []string, claim string) ([]*history.Timeline, error) {
+	found, inv, err := state.ReadSelected(ctx, scope, f, args)
+	if err != nil {
+		return nil, err
+	}
+	all := []*history.Timeline{}
+	for _, s := range found {
+		switch t, err := history.TimelineOf(s, inv, claim, f.Clock.Now()); {
+		case err != nil && len(args) > 0:
+			return nil, err
+		case err != nil:
+			f.Warn("%s", err)
+		case claim == "" || len(t.Rows) > 0:
+			all = append(all, t)
+		}
+	}
+	if claim != "" && len(all) == 0 && len(found) > 0 {
+		return nil, fmt.Errorf("no schedule shown here selects PVC %s or has snapshots of it", claim)
+	}
+	return all, nil
 }

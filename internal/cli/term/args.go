@@ -17,9 +17,9 @@ func Argument(what string, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return fmt.Errorf("give %s: %s", what, cmd.UseLine())
+			return fmt.Errorf("specify %s: %s", what, cmd.UseLine())
 		case most != AnyNumber && len(args) > most:
-			return fmt.Errorf("give only one %s, not %d: %s", what, len(args), cmd.UseLine())
+			return fmt.Errorf("specify only one %s, not %d: %s", what, len(args), cmd.UseLine())
 		}
 		return nil
 	}

@@ -4,7 +4,9 @@
 // Package term is what every command of the plugin needs between the user and the cluster, and it knows no snapshots.
 //
 //	kinds.go     names of the command, of kinds and of resources
-//	factory.go   cluster, namespace, lists, the API server's clock, permissions, completion of names
+//	factory.go   cluster, namespace, lists, the API server's clock, permissions
+//	complete.go  what a shell completes
+//	help.go      the width of help texts
 //	args.go      what arguments a command needs
 //	asof.go      points in time of --as-of
 //	exit.go      how a command ends: exit codes, and errors as kubectl prints them

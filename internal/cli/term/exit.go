@@ -7,8 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
@@ -106,7 +109,23 @@ func MessageOf(err error) string {
 		// A Forbidden's message names the user, the verb and the resource.
 		return fmt.Sprintf("Error from server (%s): %s", status.Status().Reason, err)
 	}
-	return fmt.Sprintf("error: %s", err)
+	var connection *net.OpError
+	if asked := new(url.Error); errors.As(err, &asked) && errors.As(err, &connection) {
+		return unreachable(asked.URL, connection)
+	}
+	text, suggested, found := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
+	if found {
+		text += ": did you mean " + strings.Join(strings.Fields(suggested), " or ") + "?"
+	}
+	return "error: " + text
+}
+
+// unreachable says that there is no connection to a server, as kubectl does.
+func unreachable(address string, err error) string {
+	if at, _ := url.Parse(address); at != nil && errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Sprintf("The connection to the server %s was refused - did you specify the right host or port?", at.Host)
+	}
+	return "Unable to connect to the server: " + err.Error()
 }
 
 // missingKind says what to install for a kind that the cluster does not have.

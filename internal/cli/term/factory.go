@@ -6,9 +6,7 @@ package term
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -16,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -29,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // Factory is what every command needs.
@@ -197,6 +194,25 @@ func (s *Scope) SayNothingFound(f *Factory) {
 	fmt.Fprintln(f.ErrOut, "No resources found"+where)
 }
 
+// NothingFound says so, or returns an error if the namespace does not exist: one that was mistyped has nothing either.
+func (s *Scope) NothingFound(ctx context.Context, f *Factory) error {
+	if namespace := s.Namespace(f); namespace != "" {
+		if err := f.Missing(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	s.SayNothingFound(f)
+	return nil
+}
+
+// Missing returns an error if a namespace does not exist. Its users may not be allowed to read it, which says nothing.
+func (f *Factory) Missing(ctx context.Context, namespace string) error {
+	if err := f.Client.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
+}
+
 // Given counts the values that are not empty.
 func Given(values ...string) (n int) {
 	for _, value := range values {
@@ -205,74 +221,4 @@ func Given(values ...string) (n int) {
 		}
 	}
 	return n
-}
-
-// completionTimeout bounds how long a shell waits for names.
-const completionTimeout = 5 * time.Second
-
-// Completion returns names for a shell.
-type Completion = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
-
-// CompleteSchedules completes the names of schedules.
-func (f *Factory) CompleteSchedules() Completion { return f.CompleteNames(ScheduleKind) }
-
-// CompleteClaims completes the names of PVCs.
-func (f *Factory) CompleteClaims() Completion {
-	return f.CompleteNames(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
-}
-
-// CompleteSnapshots completes the names of the snapshots of schedules.
-func (f *Factory) CompleteSnapshots() Completion {
-	return f.CompleteNames(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), client.HasLabels{v1alpha1.LabelMapKey})
-}
-
-// CompleteOne completes the first argument only.
-func CompleteOne(complete Completion) Completion {
-	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return complete(cmd, args, toComplete)
-	}
-}
-
-// CompleteNames completes the names of a kind that were not given yet.
-func (f *Factory) CompleteNames(kind schema.GroupVersionKind, opts ...client.ListOption) Completion {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-		defer cancel()
-		found := &metav1.PartialObjectMetadataList{}
-		found.SetGroupVersionKind(kind)
-		err := f.Connect()
-		if err == nil {
-			where := client.InNamespace(f.Namespace)
-			if kind.Kind == "Namespace" {
-				where = ""
-			}
-			err = f.List(ctx, found, append(opts, where)...)
-		}
-		if err != nil {
-			cobra.CompDebugln(report.Line(err.Error()), true)
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []string
-		for i := range found.Items {
-			if name := found.Items[i].Name; !slices.Contains(args, name) {
-				names = append(names, name)
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// CompleteFlags completes the values of the flags that all commands have.
-func (f *Factory) CompleteFlags(root *cobra.Command) {
-	_ = root.RegisterFlagCompletionFunc("namespace", f.CompleteNames(corev1.SchemeGroupVersion.WithKind("Namespace")))
-	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		config, err := f.Config.ToRawKubeConfigLoader().RawConfig()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		return slices.Collect(maps.Keys(config.Contexts)), cobra.ShellCompDirectiveNoFileComp
-	})
 }

@@ -118,6 +118,9 @@ the timeout, says nothing about the data, and no annotation is written.
 	choice.Output.AddFlags(cmd, false, term.JSON, term.YAML)
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
+	_ = cmd.RegisterFlagCompletionFunc("storage-class", f.CompleteStorageClasses())
+	dryRuns := []string{steps.DryRunNone, steps.DryRunClient}
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

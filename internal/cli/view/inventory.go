@@ -6,6 +6,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -71,7 +72,31 @@ func (s *Series) IsGroup() bool { of := s.Judged(); return of.IsGroup() }
 // ReadSchedule reads one schedule.
 func ReadSchedule(ctx context.Context, f *term.Factory, name string) (*v1alpha1.SnapshotSchedule, error) {
 	s := &v1alpha1.SnapshotSchedule{}
-	return s, f.Get(ctx, name, s)
+	err := f.Get(ctx, name, s)
+	if apierrors.IsNotFound(err) {
+		err = fmt.Errorf("%w%s", err, insteadOf(ctx, f, name))
+	}
+	return s, err
+}
+
+// insteadOf says what there is instead of a schedule that does not exist; empty if the user may not know it.
+func insteadOf(ctx context.Context, f *term.Factory, name string) string {
+	if f.Missing(ctx, f.Namespace) != nil {
+		return fmt.Sprintf(": there is no namespace %s", f.Namespace)
+	}
+	elsewhere := &v1alpha1.SnapshotScheduleList{}
+	if err := f.List(ctx, elsewhere, client.MatchingFields{metav1.ObjectNameField: name}); err == nil && len(elsewhere.Items) > 0 {
+		return fmt.Sprintf(" in namespace %s, but in namespace %s", f.Namespace, elsewhere.Items[0].Namespace)
+	}
+	here, err := ReadSchedules(ctx, f, f.Namespace, "")
+	if err != nil || len(here) == 0 {
+		return ""
+	}
+	names := ""
+	for _, s := range here[:min(len(here), term.Listed)] {
+		names += ", " + s.Name
+	}
+	return fmt.Sprintf(" in namespace %s: it has %s", f.Namespace, strings.TrimPrefix(names, ", "))
 }
 
 // ReadSchedules reads the schedules of a namespace; of all of them if it is empty.

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -122,10 +121,7 @@ func ReadCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, unfin
 		return nil, err
 	}
 	if namespace := scope.Namespace(f); len(found.Claims) == 0 && namespace != "" {
-		// Its users may not be allowed to read it.
-		if err := f.Client.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
-			found.Missing = err
-		}
+		found.Missing = f.Missing(ctx, namespace)
 	}
 	return found, nil
 }
