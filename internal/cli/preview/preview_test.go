@@ -159,14 +159,14 @@ web-0     yes (added)   0           0             0            0
 db-9      no            1           0             0            0
 
 SNAPSHOT              DELETED   REASON        AT PRESENT
-db-0-20260125180000   now       NotSelected   8d
-db-0-20260126180000   now       NotSelected   47h
-db-0-20260127180000   now       NotSelected   2d23h
-db-0-20260128180000   now       NotSelected   3d23h
-db-0-20260129180000   now       NotSelected   4d23h
-db-0-20260130180000   23h       NotSelected   5d23h
-db-1-20260129180000   23h       NotSelected   5d23h
-db-1-20260130120000   23h       Superseded    5d23h
+db-0-20260125180000   now       NotSelected   9d
+db-0-20260126180000   now       NotSelected   2d
+db-0-20260127180000   now       NotSelected   3d
+db-0-20260128180000   now       NotSelected   4d
+db-0-20260129180000   now       NotSelected   5d
+db-0-20260130180000   24h       NotSelected   6d
+db-1-20260129180000   24h       NotSelected   6d
+db-1-20260130120000   24h       Superseded    6d
 … and 35 more; -o wide lists all.
 
 Of 45 existing snapshots, 38 would be deleted now and 43 within 30d; 8 sooner than at present.
@@ -214,15 +214,15 @@ db-9   no             1           1             1            0
 
 SNAPSHOT              DELETED   REASON             AT PRESENT
 db-0-20260113120000   now       GarbageCollected   kept
-db-0-20260125180000   now       GarbageCollected   8d
-db-0-20260126180000   now       GarbageCollected   47h
-db-0-20260127180000   now       GarbageCollected   2d23h
-db-0-20260128180000   now       GarbageCollected   3d23h
-db-0-20260129180000   now       GarbageCollected   4d23h
-db-0-20260130180000   now       GarbageCollected   5d23h
-db-0-20260131000000   now       GarbageCollected   11h
-db-1-20260129180000   now       GarbageCollected   5d23h
-db-1-20260130120000   now       GarbageCollected   5d23h
+db-0-20260125180000   now       GarbageCollected   9d
+db-0-20260126180000   now       GarbageCollected   2d
+db-0-20260127180000   now       GarbageCollected   3d
+db-0-20260128180000   now       GarbageCollected   4d
+db-0-20260129180000   now       GarbageCollected   5d
+db-0-20260130180000   now       GarbageCollected   6d
+db-0-20260131000000   now       GarbageCollected   12h
+db-1-20260129180000   now       GarbageCollected   6d
+db-1-20260130120000   now       GarbageCollected   6d
 … and 35 more; -o wide lists all.
 
 Of 45 existing snapshots, 45 would be deleted now and 45 within 30d; 12 sooner than at present.

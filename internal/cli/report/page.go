@@ -86,6 +86,9 @@ func (p reportPage) Gaps() (n int) {
 	return n
 }
 
+// Others counts the PVCs that are neither: with them, the sums are all PVCs.
+func (p reportPage) Others() int { return p.Claims() - p.Covered() - p.Gaps() }
+
 // Schedules counts those of all clusters.
 func (p reportPage) Schedules() (n int) {
 	for _, c := range p.Report.Clusters {

@@ -120,6 +120,16 @@ func TestReportShowsEverySnapshotAndDelete(t *testing.T) {
 	}
 }
 
+// The tiles of the scenario, of 6 PVCs: 1 protected, 4 gaps, 1 that is not bound.
+func TestSumsOfAReportAddUpToAllPVCs(t *testing.T) {
+	_, root := reportOfScenario(t, clitest.NewScenario())
+	sums := find(root, func(n *html.Node) bool { return n.Data == "ul" && attribute(n, "class") == "sums" })
+	if text := textOf(sums[0]); !strings.HasPrefix(text, "1 of 6 PVCs protected 4 not protected 1 excluded, skipped or waiting ") ||
+		!strings.HasSuffix(text, " snapshots will be deleted by 2026-03-02 00:20 UTC") {
+		t.Error(text)
+	}
+}
+
 // The page loads nothing and runs only its own script, whatever texts come from the cluster.
 func TestReportIsOnePageWithoutForeignCode(t *testing.T) {
 	s := clitest.NewScenario()

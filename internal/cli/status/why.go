@@ -43,6 +43,8 @@ type whyResult struct {
 	Verdicts []verdictAt `json:"verdicts,omitempty"`
 	// SimulatedUntil is set if the simulation ended before the snapshot was deleted.
 	SimulatedUntil *metav1.Time `json:"simulatedUntil,omitempty"`
+	// ttl is that of the series.
+	ttl v1alpha1.Duration
 }
 
 // verdictAt is a verdict and the time from which it holds.
@@ -150,6 +152,10 @@ func (r *whyResult) judgeUnder(s *v1alpha1.SnapshotSchedule, inv *view.Inventory
 	}
 	for _, series := range inv.SeriesOf(s, judge) {
 		if series.MapKey == mapKey {
+			r.ttl = s.Spec.SnapshotTTL
+			if detached := s.Spec.Retention.Detached.SnapshotTTL; detached != "" && series.State(judge) != view.StateSelected {
+				r.ttl = detached
+			}
 			r.judge(judge, series, now, now.Add(ahead.MaxAhead), s.Spec.Retention.MaxCount == nil)
 		}
 	}
@@ -176,6 +182,9 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *view.Series, now, unti
 		}
 		v := d.Retention.Verdicts[i]
 		shown := shownVerdict(judge, &d, i, at)
+		if (v == retention.WithinTTL || v == retention.Expired) && r.ttl != "" {
+			shown.Because += ", " + string(r.ttl)
+		}
 		if n := len(r.Verdicts); n == 0 || r.Verdicts[n-1].Verdict != shown.Verdict {
 			r.Verdicts = append(r.Verdicts, shown)
 		}
@@ -234,12 +243,15 @@ func printWhy(w io.Writer, output *term.Output, r *whyResult, now time.Time) err
 	}
 	fmt.Fprintln(w)
 	table := term.NewTable("FROM", "IN", "VERDICT", "RULE", "BECAUSE")
-	for _, v := range r.Verdicts {
-		word := "kept"
+	for i, v := range r.Verdicts {
+		in, word := term.Until(now, v.Time.Time), "kept"
+		if i > 0 && v.Time.Equal(&r.Verdicts[i-1].Time) { // such as of one in progress, which is taken to be ready in the next moment
+			in = "then"
+		}
 		if v.Delete {
 			word = "deleted"
 		}
-		table.Row(term.Timestamp(v.Time.Time), term.Until(now, v.Time.Time), word, v.Verdict, v.Because)
+		table.Row(term.Timestamp(v.Time.Time), in, word, v.Verdict, v.Because)
 	}
 	if err := output.PrintTable(w, table); err != nil {
 		return err

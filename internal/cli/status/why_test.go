@@ -5,6 +5,7 @@ package status
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -106,7 +107,7 @@ shop/db-0-20260130180000
 FROM                   IN      VERDICT   RULE          BECAUSE
 2026-01-31T00:20:00Z   now     kept      KeptLast      keep.last selects it
 2026-01-31T06:00:00Z   5h40m   kept      KeptDaily     keep.daily selects it
-2026-02-06T00:00:00Z   5d23h   deleted   NotSelected   no tier selects it
+2026-02-06T00:00:00Z   6d      deleted   NotSelected   no tier selects it
 `},
 		"a held snapshot": {0, 40, `
 shop/db-0-20260113120000
@@ -125,7 +126,7 @@ shop/db-0-20260121060000
 
 FROM                   IN    VERDICT   RULE               BECAUSE
 2026-01-31T00:20:00Z   now   kept      HeldByAnnotation   it is held until 2026-02-01T12:00:00Z
-2026-02-01T12:00:00Z   35h   deleted   NotSelected        no tier selects it
+2026-02-01T12:00:00Z   36h   deleted   NotSelected        no tier selects it
 `},
 		"a verified snapshot": {0, 4, `
 shop/db-0-20260130000000
@@ -142,9 +143,9 @@ shop/db-1-20260130120000
   Schedule tiers, PVC db-1
   Taken for 2026-01-30T12:00:00Z, 12h ago; Failed
 
-FROM                   IN      VERDICT   RULE         BECAUSE
-2026-01-31T00:20:00Z   now     kept      Unready      it is not ready, and no TTL is set
-2026-02-06T00:00:00Z   5d23h   deleted   Superseded   it is not ready, and every ready snapshot that is kept is newer, or the next one has no other place
+FROM                   IN    VERDICT   RULE         BECAUSE
+2026-01-31T00:20:00Z   now   kept      Unready      it is not ready, and no TTL is set
+2026-02-06T00:00:00Z   6d    deleted   Superseded   it is not ready, and every ready snapshot that is kept is newer, or the next one has no other place
 `},
 		"the last one of a PVC that is gone": {3, 0, `
 shop/db-9-20260129000000
@@ -163,5 +164,39 @@ The passing of time alone does not delete it.
 			r.judge(judge, all[test.series], s.Now, s.Now.Add(ahead.MaxAhead), true)
 			clitest.Golden(t, func(b *bytes.Buffer) error { return printWhy(b, &term.Output{}, r, s.Now) }, test.want)
 		})
+	}
+}
+
+// The detached series has a TTL of its own. One in progress is taken to be ready in the next moment, which is no second "now".
+func TestWhyNamesTheTTLAndWhatFollowsAtOnce(t *testing.T) {
+	s := clitest.NewScenario()
+	s.Tiers.Spec.SnapshotTTL, s.Tiers.Spec.Retention = "20d", v1alpha1.Retention{Detached: v1alpha1.DetachedRetention{SnapshotTTL: "4d"}}
+	judge, err := snapshots.NewJudge(term.Scheme, s.Tiers, clitest.AnyClass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range map[int]string{
+		1: `
+FROM                   IN     VERDICT   RULE             BECAUSE
+2026-01-31T00:20:00Z   now    kept      HeldInProgress   it is in progress
+2026-01-31T00:20:00Z   then   kept      WithinTTL        it is younger than the TTL, 20d
+2026-02-20T00:00:00Z   20d    deleted   Expired          it is older than the TTL, 20d
+`,
+		3: `
+FROM                   IN    VERDICT   RULE        BECAUSE
+2026-01-31T00:20:00Z   now   kept      WithinTTL   it is younger than the TTL, 4d
+2026-02-02T00:00:00Z   2d    deleted   Expired     it is older than the TTL, 4d
+`,
+	} {
+		of := s.Inv.SeriesOf(s.Tiers, judge)[i]
+		r := &whyResult{Namespace: "shop", Name: of.Snapshots[0].GetName(), Schedule: "tiers"}
+		r.judgeUnder(s.Tiers, s.Inv, of.MapKey, s.Now)
+		var b bytes.Buffer
+		if err := printWhy(&b, &term.Output{}, r, s.Now); err != nil {
+			t.Fatal(err)
+		}
+		if _, table, _ := strings.Cut(b.String(), "\n\n"); "\n"+table != want {
+			t.Errorf("got %s\nwant %s", table, want)
+		}
 	}
 }

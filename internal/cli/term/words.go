@@ -30,7 +30,8 @@ func Age(now, t time.Time) string {
 	return duration.HumanDuration(now.Sub(t))
 }
 
-// Until is how far in the future a time is; empty for none.
+// Until is how far in the future a time is; empty for none. It is rounded to what is written, and not cut as ages are: nine days and
+// 23 hours are ten days.
 func Until(now, t time.Time) string {
 	switch {
 	case t.IsZero():
@@ -38,7 +39,16 @@ func Until(now, t time.Time) string {
 	case !t.After(now):
 		return "now"
 	}
-	return duration.HumanDuration(t.Sub(now))
+	d, unit := t.Sub(now), time.Second
+	switch {
+	case d >= 8*Day-Day/2:
+		unit = Day
+	case d >= 8*time.Hour-time.Minute/2:
+		unit = time.Hour
+	case d >= 10*time.Minute-time.Second/2:
+		unit = time.Minute
+	}
+	return duration.HumanDuration(d.Round(unit))
 }
 
 // Due is until when a snapshot is taken. What is late is not taken now: no operator runs, or something holds it up.

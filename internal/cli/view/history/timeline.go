@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -224,6 +225,10 @@ func (a Axis) header() string {
 			copy(line[begin:], []rune(tick.Text))
 			free = begin
 		}
+	}
+	// The left end says how far back the line goes, unless a label there does.
+	if oldest := duration.ShortHumanDuration(a.Oldest); len(oldest) < free {
+		copy(line, []rune(oldest))
 	}
 	return string(line)
 }
