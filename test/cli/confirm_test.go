@@ -79,7 +79,7 @@ var _ = Describe("confirm", func() {
 
 	It("needs exactly one name", func() {
 		for _, args := range [][]string{{"confirm"}, {"confirm", "nightly", "--cluster-schedule", "gold"}} {
-			Expect(env.run(args...).errOut).To(ContainSubstring("give exactly one of NAME and --cluster"))
+			Expect(env.run(args...).errOut).To(ContainSubstring("specify exactly one of NAME and --cluster"))
 		}
 	})
 })

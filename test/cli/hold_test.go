@@ -98,7 +98,7 @@ var _ = Describe("hold and unhold", func() {
 		Expect(env.succeeds("hold", "--schedule", "nightly")).To(And(ContainSubstring(all[0].Name), Not(ContainSubstring(other.Name))))
 		Expect(env.succeeds("unhold", "--all")).To(And(ContainSubstring(all[0].Name), ContainSubstring(other.Name)))
 		for _, flags := range [][]string{{}, {"--all", "--pvc", "logs"}, {other.Name, "--all"}} {
-			Expect(env.fails(append([]string{"hold"}, flags...)...)).To(ContainSubstring("give SNAPSHOT, or one of --all, --pvc and --schedule"))
+			Expect(env.fails(append([]string{"hold"}, flags...)...)).To(ContainSubstring("specify SNAPSHOT, or one of --all, --pvc and --schedule"))
 		}
 		Expect(env.fails("unhold", "--pvc", "nosuch")).To(ContainSubstring("there is no snapshot of PersistentVolumeClaim nosuch"))
 		Expect(env.fails("hold", "pod/x")).To(ContainSubstring("pod/x is neither a VolumeSnapshot nor a VolumeGroupSnapshot"))

@@ -306,7 +306,7 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		Expect(cluster.Snapshots(ctx, d.namespace)).To(HaveLen(1))
 		code, output = d.run(ctx, "", d.to()[0], "--as-of", d.at.UTC().Format(time.RFC3339))
 		Expect(code).To(Equal(2))
-		Expect(output).To(ContainSubstring("give --yes"))
+		Expect(output).To(ContainSubstring("specify --yes"))
 	}, NodeTimeout(2*time.Minute))
 
 	// Contract: BACK-1.

@@ -29,7 +29,7 @@ func New(f *term.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "confirm (NAME | --cluster-schedule NAME)",
 		GroupID: term.GroupAct,
-		Short:   "Have deleted at once what an edit, or a new schedule, would delete later",
+		Short:   "Delete now what an edit, or a new schedule, would delete later",
 		Long: "Confirm the present spec of a schedule: retention deletes at once what waits for spec.retention.editDelay\n" +
 			"or for the first hour of the schedule. What will be deleted is counted first. If the spec is edited meanwhile,\n" +
 			"nothing is confirmed. 'kubectl snapsched preview' shows what waits, and confirms nothing.",
@@ -44,7 +44,7 @@ func New(f *term.Factory) *cobra.Command {
 			name := strings.Join(args, "")
 			switch {
 			case term.Given(name, cluster) != 1:
-				return errors.New("give exactly one of NAME and --cluster-schedule")
+				return errors.New("specify exactly one of NAME and --cluster-schedule")
 			case cluster != "":
 				return confirmCluster(ctx, f, cluster)
 			}

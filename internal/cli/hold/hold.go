@@ -102,7 +102,7 @@ func (h *holdRun) checkTargets(cmd *cobra.Command, args []string) error {
 		all = "all"
 	}
 	if term.Given(strings.Join(args, ""), all, h.claim, h.schedule) != 1 {
-		return fmt.Errorf("give SNAPSHOT, or one of --all, --pvc and --schedule: %s", cmd.UseLine())
+		return fmt.Errorf("specify SNAPSHOT, or one of --all, --pvc and --schedule: %s", cmd.UseLine())
 	}
 	return nil
 }

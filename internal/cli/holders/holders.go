@@ -94,7 +94,7 @@ func Of(v client.Object) Holders {
 	return Holders{ends}
 }
 
-// read reads entries. What is no time holds for ever, as in the annotation hold.
+// read reads entries. What is no time holds forever, as in the annotation hold.
 func read(text string) (map[string]time.Time, error) {
 	ends := map[string]time.Time{}
 	if text == "" {

@@ -76,7 +76,7 @@ func TestOf(t *testing.T) {
 		"the same end in another zone":              {"2026-11-22T13:00:00+01:00", `{"b":"` + tomorrow + `"}`, map[string]string{"b": tomorrow}},
 		"one that somebody else set over it":        {"incident", `{"b":"` + tomorrow + `"}`, map[string]string{"incident": "", "b": tomorrow}},
 		"one that somebody else shortened":          {tomorrow, `{"b":""}`, map[string]string{tomorrow: tomorrow, "b": ""}},
-		"one for ever whose entry has an end":       {"forever: b", `{"b":"` + tomorrow + `"}`, map[string]string{"b": ""}},
+		"one forever whose entry has an end":       {"forever: b", `{"b":"` + tomorrow + `"}`, map[string]string{"b": ""}},
 		"an entry that is no time":                  {"forever: b", `{"b":"soon","c":5,"d":null}`, map[string]string{"b": "", "c": "", "d": ""}},
 		"entries that are no JSON":                  {"forever: b", `{"b":""`, map[string]string{unreadable: ""}},
 		"entries that are no object, and an end":    {tomorrow, `["b"]`, map[string]string{unreadable: tomorrow}},
@@ -107,7 +107,7 @@ func TestAHoldIsTheLongestOfItsHolders(t *testing.T) {
 		hold    string
 		entries string
 	}{
-		{"a hold for ever stays when one with an end comes", func(h Holders) (Holders, error) { return h.With("incident", at(nextWeek), noon) },
+		{"a hold forever stays when one with an end comes", func(h Holders) (Holders, error) { return h.With("incident", at(nextWeek), noon) },
 			"forever: before the upgrade", `{"before the upgrade":"","incident":"` + nextWeek + `"}`},
 		{"the other one may not be shortened by chance", func(h Holders) (Holders, error) { return h.With("incident", at(tomorrow), noon) },
 			"forever: before the upgrade", `{"before the upgrade":"","incident":"` + nextWeek + `"}`},

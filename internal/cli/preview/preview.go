@@ -95,7 +95,7 @@ func New(f *term.Factory) *cobra.Command {
 
 func (o *previewOptions) run(ctx context.Context, f *term.Factory, name string) error {
 	if term.Given(name, strings.Join(o.files.Filenames, ""), o.remove) != 1 {
-		return errors.New("give exactly one of NAME, --filename and --delete")
+		return errors.New("specify exactly one of NAME, --filename and --delete")
 	}
 	horizon, err := schedule.ParseDuration(o.within)
 	if err != nil {
@@ -366,6 +366,9 @@ func conclusion(p *ahead.Preview, style term.Style, within string) string {
 	total := 0
 	for _, c := range p.Claims {
 		total += c.Snapshots
+	}
+	if len(p.Deletes) == 0 && sooner(p) == 0 {
+		return style.Good(fmt.Sprintf("Nothing would be deleted within %s.", within))
 	}
 	text := fmt.Sprintf("Of %s, %d would be deleted now and %d within %s",
 		term.Plural(total, "existing snapshot"), immediately, len(p.Deletes), within)

@@ -121,7 +121,7 @@ func TestPreview(t *testing.T) {
 		want   string
 	}{
 		"as it is": {ahead.Variants{Present: s.Tiers, Future: s.Tiers}, true, `
-shop/tiers as it is: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+shop/tiers as it is: every 6h, PVCs with app=db, last: 2, daily: 7, weekly: 3
 
 PVC    SELECTED   SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
 db-0   yes        41          33            40           40
@@ -147,7 +147,7 @@ Steady state: at most 10 snapshots per PVC; last: 2 is full after 6h, daily: 7 i
 Warning: the steady state exceeds the driver's limit of 8 snapshots per volume: at most 10 snapshots per PVC, and one more while a new one is taken.
 `},
 		"an edit that deletes": {ahead.Variants{Present: s.Tiers, Future: shorter}, true, `
-shop/tiers would change: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+shop/tiers would change: every 6h, PVCs with app=db, last: 2, daily: 7, weekly: 3
 
 PVC       SELECTED      SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
 cache-0   yes (added)   0           0             0            0
@@ -174,7 +174,7 @@ Steady state: at most 3 snapshots per PVC; last: 2 is full after 6h, daily: 2 is
 Warning: 3 snapshots would be taken at once, for slots that have passed (the latest at 2026-01-31T00:00:00Z).
 `},
 		"an edit that keeps more": {ahead.Variants{Present: s.Tiers, Future: longer}, false, `
-shop/tiers would change: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+shop/tiers would change: every 6h, PVCs with app=db, last: 2, daily: 7, weekly: 3
 
 PVC    SELECTED   SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
 db-0   yes        41          0             40           40
@@ -204,7 +204,7 @@ Of 1 existing snapshot, 1 would be deleted now and 1 within 30d; 1 sooner than a
 Steady state: at most 1 snapshot per PVC; snapshotTTL: 1d is full after 24h.
 `},
 		"a deletion": {ahead.Variants{Present: s.Tiers, Future: nil}, true, `
-shop/tiers would be deleted: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+shop/tiers would be deleted: every 6h, PVCs with app=db, last: 2, daily: 7, weekly: 3
 
 PVC    SELECTED       SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
 db-0   no (removed)   41          41            41           40
@@ -229,7 +229,7 @@ Of 45 existing snapshots, 45 would be deleted now and 45 within 30d; 12 sooner t
 Warning: held snapshots are deleted with the schedule, too; to keep all, set deletionPolicy: Orphan first and wait until it is observed.
 `},
 		"a deletion with policy Orphan": {ahead.Variants{Present: orphaned, Future: nil}, false, `
-shop/tiers would be deleted: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3, snapshots outlive it
+shop/tiers would be deleted: every 6h, PVCs with app=db, last: 2, daily: 7, weekly: 3, snapshots outlive it
 
 PVC    SELECTED       SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
 db-0   no (removed)   41          0             0            40
@@ -237,7 +237,7 @@ db-1   no (removed)   3           0             0            3
 db-2   no (removed)   0           0             0            0
 db-9   no             1           0             0            0
 
-Of 45 existing snapshots, 0 would be deleted now and 0 within 30d; none sooner than at present.
+Nothing would be deleted within 30d.
 `},
 	} {
 		t.Run(name, func(t *testing.T) {

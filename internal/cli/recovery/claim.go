@@ -126,7 +126,7 @@ func Claim(s Source, cluster Cluster, o Options) (Plan, error) {
 
 // refusal says about which snapshot something is said. Every reason has a line.
 func refusal(v *snapshotv1.VolumeSnapshot, err error) error {
-	return fmt.Errorf("VolumeSnapshot %s can't be restored: %s", v.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
+	return fmt.Errorf("VolumeSnapshot %s cannot be restored: %s", v.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
 // nameOf returns the name of the new PVC. It must be free: a restore never changes
@@ -140,7 +140,7 @@ func nameOf(s Source, cluster Cluster, pattern string) (string, error) {
 		claim = s.Claim.Name
 	}
 	if claim == "" && strings.Contains(pattern, ClaimPlaceholder) {
-		return "", fmt.Errorf("the name of its PVC is unknown, so --to can't contain %s", ClaimPlaceholder)
+		return "", fmt.Errorf("the name of its PVC is unknown, so --to cannot contain %s", ClaimPlaceholder)
 	}
 	name := strings.NewReplacer(SnapshotPlaceholder, s.Snapshot.Name, ClaimPlaceholder, claim).Replace(pattern)
 	if errs := validation.IsDNS1123Subdomain(name); len(errs) > 0 {
@@ -221,7 +221,7 @@ type Cluster struct {
 	Claims, Planned map[string]bool
 }
 
-// usable returns why a snapshot can't be restored, or nil.
+// usable returns why a snapshot cannot be restored, or nil.
 func (s *Source) usable() error {
 	v := s.Snapshot
 	if v.DeletionTimestamp != nil {
@@ -270,7 +270,7 @@ func (s *Source) storageClass(cluster Cluster, asked string) (name string, class
 	}
 	if cluster.ClassesUnknown {
 		if name == "" {
-			return "", nil, errors.New("its storage class is unknown, because StorageClasses can't be read: name it with --storage-class")
+			return "", nil, errors.New("its storage class is unknown, because StorageClasses cannot be read: name it with --storage-class")
 		}
 		return name, nil, nil
 	}
@@ -295,7 +295,7 @@ func (s *Source) storageClass(cluster Cluster, asked string) (name string, class
 // ofDriver returns the only storage class of a driver, or its default one.
 func ofDriver(all []storagev1.StorageClass, driver string) (*storagev1.StorageClass, error) {
 	if driver == "" {
-		return nil, errors.New("its driver is unknown, because its VolumeSnapshotContent can't be read: " +
+		return nil, errors.New("its driver is unknown, because its VolumeSnapshotContent cannot be read: " +
 			"name a storage class of its driver with --storage-class")
 	}
 	var found, defaults []*storagev1.StorageClass

@@ -263,7 +263,7 @@ func TestClaimRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatalf("got %+v, want an error", plan)
 			}
-			if !strings.HasPrefix(err.Error(), "VolumeSnapshot data-0200 can't be restored: ") || !strings.Contains(err.Error(), c.want) {
+			if !strings.HasPrefix(err.Error(), "VolumeSnapshot data-0200 cannot be restored: ") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %q, want %q", err, c.want)
 			}
 		})

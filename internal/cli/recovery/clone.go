@@ -177,7 +177,7 @@ func (c *Clone) stop() error {
 	return c.unlendable()
 }
 
-// unlendable returns why the original's data can't be lent to another namespace, or nil.
+// unlendable returns why the original's data cannot be lent to another namespace, or nil.
 func (c *Clone) unlendable() error {
 	v, content := c.Original.Snapshot, c.Original.Content
 	if err := c.Original.usable(); err != nil {
@@ -190,7 +190,7 @@ func (c *Clone) unlendable() error {
 	}
 	switch {
 	case content == nil || ref != c.Of || content.Spec.VolumeSnapshotRef.UID != v.UID:
-		return refusal(v, errors.New("its VolumeSnapshotContent can't be read, or is not bound to it"))
+		return refusal(v, errors.New("its VolumeSnapshotContent cannot be read, or is not bound to it"))
 	case handle(content) == "":
 		return refusal(v, errors.New("its VolumeSnapshotContent has no snapshotHandle"))
 	case c.Content == nil && !c.SharedHandle && !slices.Contains(triedDrivers, content.Spec.Driver):
@@ -217,7 +217,7 @@ func (c *Clone) lend() CloneStep {
 	case content == nil:
 		return CloneStep{Text: "Create VolumeSnapshotContent " + c.Name + ", of the same data", Create: c.newContent()}
 	case content.DeletionTimestamp != nil, content.Spec.VolumeSnapshotRef.UID != "" && content.Spec.VolumeSnapshotRef.UID != uidOf(v):
-		return c.dropContent() // another snapshot can't be bound to it
+		return c.dropContent() // another snapshot cannot be bound to it
 	case v == nil:
 		return CloneStep{Text: "Create VolumeSnapshot " + c.Name + where, Create: c.newSnapshot()}
 	case v.DeletionTimestamp != nil:

@@ -205,7 +205,7 @@ func TestCloneRefuses(t *testing.T) {
 		want   string
 	}{
 		"a driver that was not tried":               {func(c *Clone) { c.SharedHandle = false }, "--shared-handle"},
-		"a content that may not be read":            {func(c *Clone) { c.Original.Content = nil }, "can't be read, or is not bound to it"},
+		"a content that may not be read":            {func(c *Clone) { c.Original.Content = nil }, "cannot be read, or is not bound to it"},
 		"a content of an earlier snapshot":          {func(c *Clone) { c.Original.Content.Spec.VolumeSnapshotRef.UID = "" }, "is not bound to it"},
 		"a content of another namespace's snapshot": {func(c *Clone) { c.Original.Content.Spec.VolumeSnapshotRef.Namespace = "bank" }, "is not bound to it"},
 		"a content without a handle":                {func(c *Clone) { c.Original.Content.Status = nil }, "no snapshotHandle"},

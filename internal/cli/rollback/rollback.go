@@ -133,7 +133,7 @@ func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
 	case r.workloadName == "" && len(r.claims) == 0:
 		return errors.New("name a workload, such as statefulset/db, or PVCs with --pvc")
 	case term.Given(r.time, r.snapshot, r.undo) != 1:
-		return errors.New("give exactly one of --as-of, --snapshot and --undo")
+		return errors.New("specify exactly one of --as-of, --snapshot and --undo")
 	case r.snapshot != "" && len(r.claims) != 1:
 		return errors.New("--snapshot needs the one PVC that is rolled back: name it with --pvc")
 	}

@@ -81,7 +81,7 @@ func annotateRequest[T any, P interface {
 // mergeRequests returns the request that replaces another one at a time, for one PVC or, if
 // no name is given, for all. What a request of the same minute still waits for stays
 // requested; what it no longer waits for does not, or requests in a row would take snapshots
-// of its PVCs for ever. unserved returns the part of the earlier request that still waits.
+// of its PVCs forever. unserved returns the part of the earlier request that still waits.
 func mergeRequests(
 	before v1alpha1.Request, now time.Time, claim string, unserved func() (v1alpha1.Request, error),
 ) (v1alpha1.Request, error) {

@@ -23,17 +23,17 @@ func TestPrintStatus(t *testing.T) {
 		want   string
 	}{
 		"a section for each schedule": {term.Output{}, `
-shop/broken: at "0 0 30 2 *" UTC of PVCs with app=cache
+shop/broken: at "0 0 30 2 *" UTC, PVCs with app=cache
   Invalid spec: spec.schedule: schedule "0 0 30 2 *": there is no such day, so it never fires; write for example "30 2 * * *" (minute, hour, day of month, month, day of week) or @daily. Nothing is created and nothing is deleted.
   No status yet: the operator has not seen this schedule. Is it running?
 
-shop/paused: at "30 2 * * *" UTC of PVCs with app=web, suspended
+shop/paused: at "30 2 * * *" UTC, PVCs with app=web, suspended
   Not protected: 1 of 1 PVC; e.g. web-0: paused: it is suspended
   No status yet: the operator has not seen this schedule. Is it running?
 PVC     NEWEST READY   NEXT     SNAPSHOTS   PROBLEM
 web-0   <none>         <none>   0           <none>
 
-shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+shop/tiers: every 6h, PVCs with app=db, last: 2, daily: 7, weekly: 3
   Not protected: 1 of 3 PVCs; e.g. db-1: no ready snapshot for a whole slot of tiers
   Not ready (SnapshotsFailing): 1 of 4 PersistentVolumeClaims failing; first db-1: CreateFailed: denied by quota
 PVC           NEWEST READY   NEXT     SNAPSHOTS   PROBLEM
@@ -69,7 +69,7 @@ func TestPrintDrills(t *testing.T) {
 	clitest.Golden(t, func(b *bytes.Buffer) error {
 		return printStatus(b, &term.Output{}, []state.ScheduleStatus{state.StatusOf(s.Tiers, s.Inv, s.Now)}, s.Now)
 	}, `
-shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3, at least 1 verified
+shop/tiers: every 6h, PVCs with app=db, last: 2, daily: 7, weekly: 3, at least 1 verified
   Not protected: 1 of 3 PVCs; e.g. db-1: no ready snapshot for a whole slot of tiers
   Not ready (SnapshotsFailing): 1 of 4 PersistentVolumeClaims failing; first db-1: CreateFailed: denied by quota
 PVC           NEWEST READY   VERIFIED   NEXT     SNAPSHOTS   PROBLEM

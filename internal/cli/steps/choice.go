@@ -59,7 +59,7 @@ func (r *Choice) Check() error {
 	r.asOf = r.now
 	switch {
 	case term.Given(r.Snapshot, r.Claim, r.Schedule) != 1:
-		return errors.New("name one of a snapshot, --pvc and --schedule")
+		return errors.New("specify one of a snapshot, --pvc and --schedule")
 	case DryRuns[r.DryRun] == "":
 		return fmt.Errorf("invalid --dry-run %q: use one of none, server, client", r.DryRun)
 	case r.Waiting.Enabled && r.DryRun != DryRunNone:

@@ -80,7 +80,7 @@ func UntilDone(ctx context.Context, r io.Reader) io.Reader { return interruptibl
 func (f *Factory) Ask(ctx context.Context, question string) error {
 	file, ok := f.In.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return errors.New("nobody can be asked without a terminal: give --yes")
+		return errors.New("nobody can be asked without a terminal: specify --yes")
 	}
 	fmt.Fprint(f.Out, question+" [y/N] ")
 	answer, err := bufio.NewReader(UntilDone(ctx, f.In)).ReadString('\n')

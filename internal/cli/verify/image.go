@@ -49,5 +49,5 @@ func drillImage(ctx context.Context, f *term.Factory) (string, error) {
 	case image != "":
 		return image, nil
 	}
-	return "", errors.New("name the operator's image with --image: its Deployment can't be read, and this is a development build")
+	return "", errors.New("name the operator's image with --image: its Deployment cannot be read, and this is a development build")
 }

@@ -79,7 +79,7 @@ func PolicyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
 		words[0] = fmt.Sprintf("at %q %s", spec.Schedule, cmp.Or(spec.TimeZone, "UTC"))
 	}
 	if selector, err := spec.Selector.AsSelector(); err == nil && !selector.Empty() {
-		words[0] += " of PVCs with " + selector.String()
+		words = append(words, "PVCs with "+selector.String())
 	}
 	switch group := spec.Group; {
 	case group == nil:

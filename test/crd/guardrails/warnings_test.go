@@ -44,7 +44,7 @@ func (w *warnings) of(request func() error) []string {
 
 // retentionWarnings are the specs about what kubectl warns of.
 func retentionWarnings() {
-	const forever, short, unset = "keeps every snapshot for ever", "shorter than three times snapshotInterval", "deletionPolicy is not set"
+	const forever, short, unset = "keeps every snapshot forever", "shorter than three times snapshotInterval", "deletionPolicy is not set"
 	heard := &warnings{}
 	var warned client.Client
 	newIn := func(labels map[string]string) string {

@@ -66,7 +66,7 @@ func FatesOf(judge *snapshots.Judge, of *view.Series, now, until time.Time, work
 }
 
 // begin counts the snapshots that exist at the beginning. It returns the names of those that
-// may have an end, which one with data that is held for ever has not.
+// may have an end, which one with data that is held forever has not.
 func (f *Fates) begin(d *snapshots.Judgment) map[string]bool {
 	f.counted = len(d.Outputs)
 	existing := map[string]bool{}
@@ -101,7 +101,7 @@ func (f *Fates) ahead(sim *Simulation, d *snapshots.Judgment, existing map[strin
 		if d.Retention.Verdicts[i].Delete() {
 			continue
 		}
-		// One that is held for ever keeps its name, which decides among snapshots of one slot.
+		// One that is held forever keeps its name, which decides among snapshots of one slot.
 		if !existing[s.Name] && !s.HeldUntil.Equal(retention.Forever) {
 			s.Name = ""
 		}

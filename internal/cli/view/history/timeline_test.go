@@ -35,7 +35,7 @@ func TestTimelineShowsWhatADelayKeeps(t *testing.T) {
 		}
 	}
 	clitest.Golden(t, func(b *bytes.Buffer) error { line.Draw(b, term.Style{}, 80, s.Now); return nil }, `
-shop/tiers: every 6h of PVCs with app=db, last: 2
+shop/tiers: every 6h, PVCs with app=db, last: 2
 
 PVC     2w       1w    4d       2d     1d    12h   6h   2h now        NEXT COUNT
 db-0  H······~~~~~~~~~~~~~~~~~~~·~~·~·~·~··~···~····l·······l·  5h40m, 12h    41
@@ -75,7 +75,7 @@ func TestDrawTimeline(t *testing.T) {
 		want  string
 	}{
 		"80 columns": {80, term.Style{}, `
-shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+shop/tiers: every 6h, PVCs with app=db, last: 2, daily: 7, weekly: 3
 
 PVC           2w      1w    4d     2d     1d   12h  6h     now        NEXT COUNT
 db-0         H·····-------d-d--d---d-·--·d·-·-··-····l······l·  5h40m, 12h    41
@@ -86,7 +86,7 @@ db-9 (gone)  ·······················l··········
 - to be deleted  l last  d daily  ○ not ready  H held  x failed
 `},
 		"120 columns": {120, term.Style{}, `
-shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+shop/tiers: every 6h, PVCs with app=db, last: 2, daily: 7, weekly: 3
 
 PVC          17d              2w                                 1w             4d        2d   1d  now        NEXT COUNT
 db-0         H······································---·----·---·----·----·d---·d---·d---·d---·d---·ll  5h40m, 12h    41
@@ -97,8 +97,8 @@ db-9 (gone)  ·································�
 - to be deleted  l last  d daily  ○ not ready  H held  x failed
 `},
 		"40 columns": {40, term.Style{}, `
-shop/tiers: every 6h of PVCs with
-  app=db, last: 2, daily: 7, weekly: 3
+shop/tiers: every 6h, PVCs with app=db,
+  last: 2, daily: 7, weekly: 3
 
 PVC            2d  now        NEXT COUNT
 db-0        H-dddd-l·l  5h40m, 12h    41
@@ -130,8 +130,8 @@ func TestDrawDrills(t *testing.T) {
 		t.Fatal(err)
 	}
 	clitest.Golden(t, func(b *bytes.Buffer) error { line.Draw(b, term.Style{}, 80, s.Now); return nil }, `
-shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3, at least
-  1 verified
+shop/tiers: every 6h, PVCs with app=db, last: 2, daily: 7, weekly: 3, at least 1
+  verified
 
 PVC           2w      1w    4d     2d     1d   12h  6h     now        NEXT COUNT
 db-0         H·····-v-----d-d--d---d-·--·d·-·-··-····!······l·  5h40m, 12h    41

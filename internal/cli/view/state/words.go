@@ -91,7 +91,7 @@ func (s *ScheduleStatus) ConditionWords(style term.Style) []string {
 		lines = append(lines, style.Bad("Not ready ("+ready.Reason+s.since(ready)+")")+": "+ready.Message)
 	}
 	if paused := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionRetentionPaused); paused != nil &&
-		paused.Status == metav1.ConditionTrue {
+		paused.Status == metav1.ConditionTrue && (s.InvalidSpec == "" || paused.Reason != v1alpha1.ReasonInvalidSpec) {
 		lines = append(lines, style.Warn("Retention is paused ("+paused.Reason+s.since(paused)+")")+": "+paused.Message)
 	}
 	for _, p := range s.Problems {

@@ -51,7 +51,7 @@ func TestASnapshotInProgressIsAwaitedBeforeTheWorkloadIsScaledDown(t *testing.T)
 	}
 }
 
-// One that has failed is named: it would keep the old PVC from going for ever.
+// One that has failed is named: it would keep the old PVC from going forever.
 //
 // Contract: BACK-2.
 func TestAFailedSnapshotThatWouldKeepThePVCIsNamed(t *testing.T) {
