@@ -45,6 +45,7 @@ func New(f *term.Factory, unfinished protection.ReadRollbacks) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			now := f.Clock.Now()
+			f.ClassesDenied = true
 			var found *protection.Coverage
 			if contexts != "" {
 				found, err = protection.CoverageOfContexts(cmd.Context(), f, contexts, &scope, unfinished, now)

@@ -76,7 +76,7 @@ func TestOf(t *testing.T) {
 		"the same end in another zone":              {"2026-11-22T13:00:00+01:00", `{"b":"` + tomorrow + `"}`, map[string]string{"b": tomorrow}},
 		"one that somebody else set over it":        {"incident", `{"b":"` + tomorrow + `"}`, map[string]string{"incident": "", "b": tomorrow}},
 		"one that somebody else shortened":          {tomorrow, `{"b":""}`, map[string]string{tomorrow: tomorrow, "b": ""}},
-		"one forever whose entry has an end":       {"forever: b", `{"b":"` + tomorrow + `"}`, map[string]string{"b": ""}},
+		"one forever whose entry has an end":        {"forever: b", `{"b":"` + tomorrow + `"}`, map[string]string{"b": ""}},
 		"an entry that is no time":                  {"forever: b", `{"b":"soon","c":5,"d":null}`, map[string]string{"b": "", "c": "", "d": ""}},
 		"entries that are no JSON":                  {"forever: b", `{"b":""`, map[string]string{unreadable: ""}},
 		"entries that are no object, and an end":    {tomorrow, `["b"]`, map[string]string{unreadable: tomorrow}},

@@ -88,6 +88,9 @@ func (r *request) wait(ctx context.Context, wait *steps.Wait) error {
 			err = wait.Follow(ctx, r.Factory, kind, to, client.InNamespace(r.namespace), r.selects)
 		}
 	}
+	if i := slices.IndexFunc(r.targets, func(t *target) bool { return !t.done && t.state != "" }); errors.Is(err, term.ErrTimeout) && i >= 0 {
+		err = fmt.Errorf("%w; e.g. %s: %s", err, r.nameOf(r.targets[i]), r.targets[i].state)
+	}
 	if uncut := r.uncut(); errors.Is(err, term.ErrTimeout) && r.until == untilCut && len(uncut) > 0 {
 		r.Warn("nothing is cancelled: these may still be cut, at a time that nobody waits for: %s", strings.Join(uncut, ", "))
 	}

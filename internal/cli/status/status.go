@@ -40,6 +40,7 @@ func New(f *term.Factory) *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
+			f.ClassesDenied = true
 			found, inv, err := state.ReadSelected(ctx, &scope, f, args)
 			if err != nil {
 				return err

@@ -40,7 +40,7 @@ type Factory struct {
 	// Namespace is that of a command that reads only one.
 	Namespace string
 	// ClassesDenied is set once the user was told that VolumeSnapshotClasses may not be
-	// read.
+	// read, or by a command that says of each PVC what is unknown without them.
 	ClassesDenied bool
 	// GroupsDenied is why VolumeGroupSnapshots may not be listed, until the user was told.
 	GroupsDenied error

@@ -22,6 +22,8 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +52,8 @@ type verification struct {
 	allowRetain bool
 
 	mu sync.Mutex // of output
+	// done are the drills that have ended, of all.
+	done, all int
 }
 
 // New returns the command verify.
@@ -137,6 +141,9 @@ func (r *verification) run(ctx context.Context) error {
 	if err := r.choice.Check(); err != nil {
 		return err
 	}
+	if err := r.checkRights(ctx); err != nil {
+		return err
+	}
 	found, err := r.choice.Choose(ctx)
 	if err != nil {
 		return err
@@ -169,8 +176,37 @@ func (r *verification) run(ctx context.Context) error {
 	return r.drill(ctx, drills)
 }
 
+// checkRights says what the user lacks of all that drills need, and not one permission at a time.
+func (r *verification) checkRights(ctx context.Context) error {
+	var rights []authorizationv1.ResourceAttributes
+	add := func(group, resource string, verbs ...string) {
+		for _, verb := range verbs {
+			rights = append(rights, authorizationv1.ResourceAttributes{Namespace: r.Namespace, Group: group, Resource: resource, Verb: verb})
+		}
+	}
+	reads := "list"
+	if r.choice.Snapshot != "" {
+		reads = "get"
+	}
+	add(snapshotv1.GroupName, "volumesnapshots", reads)
+	add(corev1.GroupName, "persistentvolumeclaims", "list")
+	add(corev1.GroupName, "pods", "list")
+	if r.choice.DryRun == steps.DryRunNone {
+		add(batchv1.GroupName, "jobs", "create", "get", "delete")
+		add(snapshotv1.GroupName, "volumesnapshots", "patch")
+	}
+	missing, err := r.Lacking(ctx, rights)
+	if err == nil && missing != nil {
+		err = fmt.Errorf("verify needs permissions that you do not have: %s", strings.Join(missing, ", "))
+	}
+	return err
+}
+
 // drill runs the drills, and returns an error if one failed or was inconclusive.
 func (r *verification) drill(ctx context.Context, drills []*drill) error {
+	if r.all = len(drills); r.all > 1 {
+		fmt.Fprintf(r.ErrOut, "Starting %d drills, %d at a time\n", r.all, min(r.parallel, r.all))
+	}
 	var group errgroup.Group
 	group.SetLimit(r.parallel)
 	for _, d := range drills {
@@ -178,6 +214,7 @@ func (r *verification) drill(ctx context.Context, drills []*drill) error {
 			if d.run(ctx); !d.FailedIfOthers {
 				r.tell(r.Out, d.snapshot, words[d.Result], d.Reason)
 			}
+			r.progress()
 			return nil
 		})
 	}
@@ -205,6 +242,15 @@ func (r *verification) tell(w io.Writer, v *snapshotv1.VolumeSnapshot, what, rea
 		what += ": " + report.Text(reason, maxReason)
 	}
 	fmt.Fprintln(w, term.SnapshotResource+"/"+v.Name+" "+what)
+}
+
+// progress says how many drills have ended: each may take an hour.
+func (r *verification) progress() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done++; r.all > 1 {
+		fmt.Fprintf(r.ErrOut, "%d of %d drills have ended\n", r.done, r.all)
+	}
 }
 
 // maxReason bounds the reason of a failed drill in bytes, in the output and in the annotation.

@@ -21,8 +21,8 @@ func ReadClasses(ctx context.Context, f *term.Factory) (snapshots.Classes, error
 	list := &snapshotv1.VolumeSnapshotClassList{}
 	err := f.List(ctx, list)
 	if apierrors.IsForbidden(err) {
-		if !f.ClassesDenied { // its message names the user, the verb and the resource
-			f.Warn("%s: assuming that the operator finds a VolumeSnapshotClass for each PVC", err)
+		if !f.ClassesDenied { // every user of a namespace sees it
+			f.Warn("you may not list VolumeSnapshotClasses: assuming that the operator finds one for each PVC")
 		}
 		f.ClassesDenied = true
 		return snapshots.Classes{}, nil

@@ -107,7 +107,7 @@ func OfContexts[T any](
 			defer func() { <-places }()
 			ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 			defer cancel()
-			one := &term.Factory{IOStreams: f.IOStreams, Config: inContext(f.Config, name), Clock: f.Clock}
+			one := &term.Factory{IOStreams: f.IOStreams, Config: inContext(f.Config, name), Clock: f.Clock, ClassesDenied: f.ClassesDenied}
 			one.ErrOut = &warnings[i]
 			found[i].Name = name
 			found[i].Read, found[i].Err = read(ctx, one)

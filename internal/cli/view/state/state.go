@@ -9,6 +9,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -71,7 +72,9 @@ type ClaimStatus struct {
 	// Undecided says why it is not known whether the PVC is skipped.
 	Undecided string         `json:"undecided,omitempty"`
 	Problems  []view.Problem `json:"problems,omitempty"`
-	gap       bool
+	// DriverError is what the driver says of a snapshot in progress, which is no problem yet.
+	DriverError string `json:"driverError,omitempty"`
+	gap         bool
 	// Lacks has the group snapshots of its group without data of it.
 	Lacks map[string]bool `json:"-"`
 }
@@ -113,7 +116,7 @@ func StatusOf(s *v1alpha1.SnapshotSchedule, inv *view.Inventory, now time.Time) 
 		return status
 	}
 	for of, d := range all {
-		row := claimStatusOf(of, d, now)
+		row := claimStatusOf(of, d, judge.ReadyDeadline(), now)
 		row.State = of.State(judge)
 		row.Problems = view.ProblemsOf(s, row.Name, d.Group, row.State, d.Problems)
 		noSnapshot := row.State == view.StateSelected && row.Snapshots == 0 && view.RefusalOf(row.Problems, now) == ""
@@ -166,7 +169,7 @@ func (c ClaimStatus) part(d *snapshots.Judgment, p *snapshots.Part, now time.Tim
 	return c
 }
 
-func claimStatusOf(series *view.Series, d *snapshots.Judgment, now time.Time) ClaimStatus {
+func claimStatusOf(series *view.Series, d *snapshots.Judgment, readyDeadline time.Duration, now time.Time) ClaimStatus {
 	row := ClaimStatus{Name: series.Name(), MapKey: series.MapKey, Snapshots: len(d.Outputs), Skipped: d.SkipReason}
 	switch {
 	case d.SkipReason != "":
@@ -174,6 +177,11 @@ func claimStatusOf(series *view.Series, d *snapshots.Judgment, now time.Time) Cl
 		row.NextSnapshotTime = term.TimeOf(d.Slots.Current)
 	default:
 		row.NextSnapshotTime = term.TimeOf(d.Slots.Next)
+	}
+	for i := range d.Series.Snapshots {
+		if d.Series.Snapshots[i].State(now, readyDeadline) == retention.InProgress {
+			row.DriverError = cmp.Or(backup.DriverError(d.Outputs[i]), row.DriverError)
+		}
 	}
 	row.VerifiedTime = term.TimeOf(d.Drills(now).Verified)
 	row.count(d.Series.Snapshots, now)
@@ -201,6 +209,9 @@ func (c *ClaimStatus) ProblemWords(now time.Time) string {
 	}
 	for _, p := range c.Problems {
 		words = append(words, p.Words(now))
+	}
+	if c.DriverError != "" && len(c.Problems) == 0 {
+		words = append(words, "not ready yet: "+c.DriverError)
 	}
 	if c.Undecided != "" {
 		words = append(words, c.Undecided)

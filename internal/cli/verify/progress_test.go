@@ -1,0 +1,69 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+)
+
+// Drills take up to an hour each. One alone needs no sum.
+func TestVerifySaysHowManyDrillsHaveEnded(t *testing.T) {
+	for n, want := range map[int]string{
+		1: "",
+		3: "Starting 3 drills, 1 at a time\n1 of 3 drills have ended\n2 of 3 drills have ended\n3 of 3 drills have ended\n",
+	} {
+		var out, errOut bytes.Buffer
+		refuses := fake.NewClientBuilder().WithScheme(term.Scheme).WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+				return errors.New("quota")
+			},
+		}).Build()
+		r := &verification{
+			Factory: &term.Factory{Client: refuses, IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}}, parallel: 1,
+		}
+		var drills []*drill
+		for range n {
+			drills = append(drills, &drill{verification: r, snapshot: &snapshotv1.VolumeSnapshot{}, job: &batchv1.Job{}})
+		}
+		if err := r.drill(t.Context(), drills); !errors.Is(err, term.ErrInconclusive) || errOut.String() != want {
+			t.Errorf("%d drills: %v, %q", n, err, errOut.String())
+		}
+	}
+}
+
+func TestVerifyNamesAllMissingPermissionsAtOnce(t *testing.T) {
+	asked := fake.NewClientBuilder().WithScheme(term.Scheme).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			review := o.(*authorizationv1.SelfSubjectAccessReview)
+			review.Status.Allowed = strings.Contains("get list", review.Spec.ResourceAttributes.Verb)
+			return nil
+		},
+	}).Build()
+	for dryRun, want := range map[string]string{
+		steps.DryRunClient: "",
+		steps.DryRunNone: "verify needs permissions that you do not have: create jobs in namespace shop, delete jobs in namespace shop, " +
+			"patch volumesnapshots in namespace shop",
+	} {
+		f := &term.Factory{Client: asked, Namespace: "shop"}
+		r := &verification{Factory: f, choice: &steps.Choice{Factory: f, Claim: "data", DryRun: dryRun}}
+		if err := r.checkRights(t.Context()); err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%s: %v", dryRun, err)
+		}
+	}
+}
