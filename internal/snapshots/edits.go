@@ -196,7 +196,7 @@ func sparedMessage(s *v1alpha1.SnapshotSchedule, from origin, n spared, total in
 	if n.adopted > 0 && from.child {
 		return text // no confirmation shortens that
 	}
-	return text + "; to delete them now: " + from.confirmCommand(s)
+	return text + "; " + from.confirmHint(s)
 }
 
 // sparedWarning is the text of the event when snapshots begin to be spared.

@@ -220,7 +220,7 @@ func TestGraceEndsByTheServersClock(t *testing.T) {
 
 // Contract: EDIT-2, EDIT-5.
 func TestSetStatusSaysWhatWaits(t *testing.T) {
-	const confirm = "; to delete them now: kubectl annotate snapshotschedule backup -n shop --overwrite " +
+	const confirm = "; to delete them now: kubectl annotate snapshotschedule -n 'shop' 'backup' --overwrite " +
 		"snapshots.mapcontroller.dev/confirm-generation=3"
 	changed, adopted := &keyStatus{Spared: spared{changed: 2}}, &keyStatus{Spared: spared{adopted: 1}}
 	for name, tc := range map[string]struct {

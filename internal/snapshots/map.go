@@ -168,7 +168,8 @@ func (k *keyStatus) addVolumes(volumes []volume, spec *compiled, take retention.
 // reason that is said already.
 func (p *program) addTroubles(d *mapcontroller.Decision, status *keyStatus, refused Problem, of *subject, now time.Time) {
 	take := of.decided.Take
-	for _, problem := range troubles(p.spec, status.noun(), of.backups.Whole.Snapshots, of.slots, take, now) {
+	whose := whose{status.noun(), p.schedule.Namespace, p.schedule.Name, status.Claim}
+	for _, problem := range troubles(p.spec, whose, of.backups.Whole.Snapshots, of.slots, take, now) {
 		switch overdue := problem.Reason == v1alpha1.ReasonSnapshotOverdue; {
 		case overdue && refused.Reason != "": // which says why
 		case overdue:

@@ -230,14 +230,19 @@ func (o origin) owner(before string) string {
 	return before
 }
 
-// confirmCommand is the command that confirms a schedule's generation.
-func (o origin) confirmCommand(s *v1alpha1.SnapshotSchedule) string {
-	if o.child {
-		return fmt.Sprintf("kubectl annotate clustersnapshotschedule %s --overwrite %s=<its metadata.generation>, which confirms its template "+
-			"in all namespaces", s.Name, v1alpha1.AnnotationConfirmGeneration)
+// confirmHint says what deletes the snapshots that wait, with the command that confirms a schedule's generation or, for a child, that of its
+// ClusterSnapshotSchedule.
+func (o origin) confirmHint(s *v1alpha1.SnapshotSchedule) string {
+	const annotate = "kubectl annotate %s --overwrite %s=%d"
+	switch {
+	case !o.child:
+		of := fmt.Sprintf("snapshotschedule -n '%s' '%s'", s.Namespace, s.Name)
+		return "to delete them now: " + fmt.Sprintf(annotate, of, v1alpha1.AnnotationConfirmGeneration, s.Generation)
+	case o.fleet == nil:
+		return fmt.Sprintf("to confirm the template in all namespaces: kubectl snapsched confirm --cluster-schedule='%s'", s.Name)
 	}
-	return fmt.Sprintf("kubectl annotate snapshotschedule %s -n %s --overwrite %s=%d",
-		s.Name, s.Namespace, v1alpha1.AnnotationConfirmGeneration, s.Generation)
+	of := fmt.Sprintf("clustersnapshotschedule '%s'", o.fleet.Name)
+	return "to confirm the template in all namespaces: " + fmt.Sprintf(annotate, of, v1alpha1.AnnotationConfirmGeneration, o.fleet.Generation)
 }
 
 // differsMessage says that the specs differ, and what that means.

@@ -539,6 +539,27 @@ func TestRequestsOfAChildAreTheFleets(t *testing.T) {
 	}
 }
 
+// A shell reads < and > in a command that is pasted as redirections.
+//
+// Contract: STAT-22.
+func TestWhatConfirmsAScheduleCanBePasted(t *testing.T) {
+	own, child := every("6h"), every("6h").controlled()
+	for name, tc := range map[string]struct {
+		schedule scheduleBuilder
+		fleet    []client.Object
+		want     string
+	}{
+		"its own":                       {own, nil, "to delete them now: kubectl annotate snapshotschedule -n 'shop' 'backup' --overwrite snapshots.mapcontroller.dev/confirm-generation=3"},
+		"a child's":                     {child, templateOf(child).objects(), "all namespaces: kubectl annotate clustersnapshotschedule 'backup' --overwrite snapshots.mapcontroller.dev/confirm-generation=7"},
+		"a child's, of an unread fleet": {child, nil, "all namespaces: kubectl snapsched confirm --cluster-schedule='backup'"},
+	} {
+		s := tc.schedule.SnapshotSchedule
+		if got := originOf(s, tc.fleet).confirmHint(s); !strings.HasSuffix(got, tc.want) || strings.ContainsAny(got, "<>") {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 // Contract: EDIT-5, FLEET-9.
 func TestSetStatusOfAChildNamesTheFleet(t *testing.T) {
 	child := every("6h").controlled().created(ago(time.Minute))
@@ -565,7 +586,8 @@ func TestSetStatusOfAChildNamesTheFleet(t *testing.T) {
 				if c.Type != v1alpha1.ConditionRetentionPaused {
 					continue
 				}
-				hint := strings.Contains(c.Message, "kubectl annotate clustersnapshotschedule backup --overwrite snapshots.mapcontroller.dev/confirm-generation=")
+				hint := strings.HasSuffix(c.Message, "; to confirm the template in all namespaces: "+
+					"kubectl annotate clustersnapshotschedule 'backup' --overwrite snapshots.mapcontroller.dev/confirm-generation=7")
 				edited := strings.HasPrefix(c.Message, "the spec is not that of the template of ClusterSnapshotSchedule backup: 1 of 3 ")
 				if c.Reason != tc.want || hint != tc.hint || edited != strings.HasPrefix(name, "another spec") ||
 					strings.Contains(c.Message, "annotate snapshotschedule") {

@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -13,35 +14,54 @@ import (
 )
 
 // troubles returns what is wrong with the snapshots of a PVC, or a group, that can be
-// snapshotted. A failed create is added later (report.go). noun is the kind of the snapshots.
-func troubles(p *compiled, noun string, snapshots []retention.Snapshot, slots schedule.Slots, t retention.Take, now time.Time) []Problem {
+// snapshotted. A failed create is added later (report.go).
+func troubles(p *compiled, of whose, snapshots []retention.Snapshot, slots schedule.Slots, t retention.Take, now time.Time) []Problem {
 	var found []Problem
 	deadline := p.retention.ReadyDeadline
 	if i := retention.Newest(snapshots, now); i >= 0 && failed(&snapshots[i], now, deadline) {
-		message := fmt.Sprintf("%s %s is not ready %s after it was created", noun, snapshots[i].Name, deadline)
+		message := fmt.Sprintf("%s %s is not ready %s after it was created", of.noun, snapshots[i].Name, deadline)
 		if !snapshots[i].HasError { // else that is a problem of its own
 			message += silentMessage
 		}
-		return append(found, Problem{Reason: v1alpha1.ReasonSnapshotFailed, Message: message})
+		return append(found, Problem{Reason: v1alpha1.ReasonSnapshotFailed, Message: message + of.describe(snapshots[i].Name)})
 	}
 	if t.Block == retention.BlockedInProgress && !snapshots[t.Blocker].Uncut() && slotWaits(snapshots, slots, t, now) {
 		found = append(found, Problem{
 			Reason: v1alpha1.ReasonSnapshotSlow,
-			Message: fmt.Sprintf("%s %s is cut but not ready, and the next one waits for it"+silentMessage,
-				noun, snapshots[t.Blocker].Name),
+			Message: fmt.Sprintf("%s %s is cut but not ready, and the next one waits for it"+silentMessage+"%s",
+				of.noun, snapshots[t.Blocker].Name, of.describe(snapshots[t.Blocker].Name)),
 		})
 	}
 	if overdue(p, snapshots, slots, t, now) {
 		message := overdueMessage
-		if t.Block != retention.NotBlocked {
-			message += fmt.Sprintf("; %s %s blocks it", noun, snapshots[t.Blocker].Name)
+		if t.Block == retention.NotBlocked {
+			message += "; to take one now: " + of.request()
+		} else {
+			message += fmt.Sprintf("; %s %s blocks it", of.noun, snapshots[t.Blocker].Name)
 			if snapshots[t.Blocker].Deleting {
 				message += ", being deleted"
 			}
+			message += of.describe(snapshots[t.Blocker].Name)
 		}
 		found = append(found, Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: message})
 	}
 	return found
+}
+
+// whose says of which kind snapshots are, and of which PVC; of a group, claim is empty.
+type whose struct{ noun, namespace, schedule, claim string }
+
+// request returns the command that has a snapshot taken.
+func (w whose) request() string {
+	if w.claim == "" {
+		return fmt.Sprintf("kubectl snapsched snapshot -n '%s' '%s'", w.namespace, w.schedule)
+	}
+	return fmt.Sprintf("kubectl snapsched snapshot -n '%s' --pvc='%s'", w.namespace, w.claim)
+}
+
+// describe returns the command that shows the events of a snapshot.
+func (w whose) describe(name string) string {
+	return fmt.Sprintf(": kubectl describe -n '%s' %s '%s'", w.namespace, strings.ToLower(w.noun), name)
 }
 
 // silentMessage is of a snapshot that failed, or does not become ready, without an error.

@@ -4,10 +4,14 @@
 package snapshots
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
 // Contract: ONE-1, ONE-2, ONE-4, ONE-5, ONE-6, RET-11.
@@ -170,6 +174,55 @@ func TestMapCountsSnapshotsByState(t *testing.T) {
 			c.gone = true
 			if got := statusOf(c.decider(t)(c.observe())); got.Pending != 0 || got.Failed != 0 {
 				t.Errorf("of a PVC that is gone: %+v", got)
+			}
+		})
+	}
+}
+
+// Contract: STAT-22.
+func TestWhatSnapshotsShowEndsWithTheCommandThatHelps(t *testing.T) {
+	at := func(age time.Duration) retention.Snapshot {
+		return retention.Snapshot{Name: "data-1", Created: ago(age)}
+	}
+	uncut, cut, going := at(2*time.Hour), at(2*time.Hour), at(20*time.Hour)
+	erring := uncut
+	erring.HasError = true
+	cut.HasCutTime, going.HasCutTime, going.Deleting = true, true, true
+	slots := schedule.Slots{Previous: ago(12 * time.Hour), Latest: ago(6 * time.Hour), Current: ago(6 * time.Hour)}
+	one, group := whose{"VolumeSnapshot", "shop", "nightly", "data"}, whose{"VolumeGroupSnapshot", "shop", "nightly", ""}
+	const silent = ", and no error is reported; the logs of the snapshot controller and of the driver's csi-snapshotter may say why"
+	for name, tc := range map[string]struct {
+		of        whose
+		snapshots []retention.Snapshot
+		take      retention.Take
+		want      []string
+	}{
+		"failed": {one, []retention.Snapshot{uncut}, retention.Take{},
+			[]string{"VolumeSnapshot data-1 is not ready 1h0m0s after it was created" + silent + ": kubectl describe -n 'shop' volumesnapshot 'data-1'"}},
+		"failed, in error": {one, []retention.Snapshot{erring}, retention.Take{},
+			[]string{"VolumeSnapshot data-1 is not ready 1h0m0s after it was created: kubectl describe -n 'shop' volumesnapshot 'data-1'"}},
+		"of a group": {group, []retention.Snapshot{erring}, retention.Take{},
+			[]string{"VolumeGroupSnapshot data-1 is not ready 1h0m0s after it was created: kubectl describe -n 'shop' volumegroupsnapshot 'data-1'"}},
+		"nothing was taken":            {one, nil, retention.Take{}, []string{overdueMessage + "; to take one now: kubectl snapsched snapshot -n 'shop' --pvc='data'"}},
+		"nothing was taken of a group": {group, nil, retention.Take{}, []string{overdueMessage + "; to take one now: kubectl snapsched snapshot -n 'shop' 'nightly'"}},
+		"slow": {one, []retention.Snapshot{cut}, retention.Take{Block: retention.BlockedInProgress, Due: true}, []string{
+			"VolumeSnapshot data-1 is cut but not ready, and the next one waits for it" + silent + ": kubectl describe -n 'shop' volumesnapshot 'data-1'",
+		}},
+		"blocked by one that is being deleted": {one, []retention.Snapshot{going}, retention.Take{Block: retention.BlockedUncut}, []string{
+			overdueMessage + "; VolumeSnapshot data-1 blocks it, being deleted: kubectl describe -n 'shop' volumesnapshot 'data-1'",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slots := slots
+			if tc.take.Block == retention.BlockedInProgress {
+				slots.Previous = time.Time{}
+			}
+			var got []string
+			for _, p := range troubles(&compiled{retention: retention.Policy{ReadyDeadline: time.Hour}}, tc.of, tc.snapshots, slots, tc.take, noon) {
+				got = append(got, p.Message)
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
 		})
 	}

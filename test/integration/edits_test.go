@@ -58,7 +58,7 @@ var _ = Describe("An edit", func() {
 		Eventually(func() string { return pausedMessage(s) }).Should(And(
 			ContainSubstring("1 of 2 VolumeSnapshots would be deleted"),
 			ContainSubstring("until "+r.SinceTime.Add(time.Hour).UTC().Format(time.RFC3339)),
-			ContainSubstring(fmt.Sprintf("kubectl annotate snapshotschedule backup -n %s --overwrite snapshots.mapcontroller.dev/confirm-generation=2",
+			ContainSubstring(fmt.Sprintf("kubectl annotate snapshotschedule -n '%s' 'backup' --overwrite snapshots.mapcontroller.dev/confirm-generation=2",
 				env.namespace))))
 		Eventually(env.events).Should(ContainElement(HavePrefix("Warning RetentionPaused SnapshotSchedule/backup: the spec changed")))
 		o.advanceClocks(50 * time.Minute)

@@ -12,7 +12,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback/internal/core"
-	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
@@ -28,13 +27,9 @@ func (r *rollbackRun) goesTo(c *core.Claim, read *rollbackObjects, goal core.Goa
 		case err != nil:
 			return err
 		case target.UID != goal.SnapshotUID:
-			workload := ""
-			if s.Workload != nil { // without pods, the PVC does not say whose it is
-				workload = s.Workload.Name() + " "
-			}
-			return fmt.Errorf("PersistentVolumeClaim %s: its rollback %s to %s is unfinished: finish it with "+
-				"'%s rollback %s--pvc %s --snapshot %s', or undo it with --undo",
-				c.Name, read.lock.ID, goal.Snapshot, term.Name, workload, c.Name, goal.Snapshot)
+			only := &core.State{Workload: s.Workload, Claims: []*core.Claim{c}}
+			return fmt.Errorf("PersistentVolumeClaim %s: its rollback %s to %s is unfinished: undo it with --undo, or finish it: %s",
+				c.Name, read.lock.ID, goal.Snapshot, r.command(only, "--snapshot "+goal.Snapshot))
 		}
 	case !recorded && !r.choseThen(c, read.lock, goal, s):
 		r.unlike = append(r.unlike, fmt.Sprintf("the unfinished rollback %s goes back to VolumeSnapshot %s of PersistentVolumeClaim %s, "+

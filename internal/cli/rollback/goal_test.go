@@ -131,7 +131,7 @@ func TestAnInterruptedRollbackThatBeganWithAnAgeGoesOn(t *testing.T) {
 	other := testRollback(c, began.Add(time.Hour), "")
 	other.workloadName, other.claims = "statefulset/db", []string{"data-db-0"}
 	other.snapshot = "data-db-0-20260101070000"
-	advice := "rollback statefulset/db --pvc data-db-0 --snapshot " + want[0]
+	advice := "or finish it: kubectl snapsched rollback -n shop statefulset/db --pvc data-db-0 --snapshot " + want[0]
 	if _, err := other.observe(t.Context()); err == nil || !strings.Contains(err.Error(), advice) {
 		t.Errorf("with another snapshot: %v", err)
 	}

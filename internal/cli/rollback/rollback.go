@@ -269,7 +269,7 @@ func (r *rollbackRun) dropUncut(ctx context.Context) error {
 
 // command returns a command line for the same PVCs, and their workload: without pods, they do not say whose they are.
 func (r *rollbackRun) command(state *core.State, flags string) string {
-	names, line := r.claims, term.Name+" rollback -n "+r.Namespace
+	names, line := r.claims, term.Name+" rollback -n "+term.ShellWord(r.Namespace)
 	if len(state.Claims) > 0 {
 		names = nil
 	}

@@ -30,7 +30,7 @@ import (
 // Contract: BACK-7.
 func TestUnfinishedRollbacksAreReadWithTheRightsThatThereAre(t *testing.T) {
 	now := clitest.Start.Add(3 * time.Hour)
-	lock := core.Lock{ID: "0123abcd", Time: metav1.NewTime(clitest.Start), Began: metav1.NewTime(clitest.Start), Claims: []core.Goal{{Name: "data", SnapshotUID: "a"}}}
+	lock := core.Lock{ID: "0123abcd", Time: metav1.NewTime(clitest.Start), Began: metav1.NewTime(clitest.Start), Claims: []core.Goal{{Name: "data", Snapshot: "a", SnapshotUID: "a"}}}
 	text := func(of any) string {
 		text, err := json.Marshal(of)
 		if err != nil {

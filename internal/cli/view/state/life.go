@@ -139,5 +139,5 @@ func (s *ScheduleStatus) LifeWords(style term.Style) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s: kubectl -n %s get pods,lease",
-		style.Bad("Operator: no sign of life since "+duration.HumanDuration(s.Silent)), cmp.Or(s.operatorNamespace, view.DocumentedNamespace))}
+		style.Bad("Operator: no sign of life since "+duration.HumanDuration(s.Silent)), term.ShellWord(cmp.Or(s.operatorNamespace, view.DocumentedNamespace)))}
 }

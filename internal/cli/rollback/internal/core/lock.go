@@ -94,7 +94,10 @@ func (l *Lock) valid() error {
 	if l.Time.IsZero() {
 		return errors.New("it has no time")
 	}
-	if l.Undo == "" && slices.ContainsFunc(l.Claims, func(g Goal) bool { return g.SnapshotUID == "" }) {
+	if slices.ContainsFunc(l.Claims, func(g Goal) bool { return g.Snapshot != "" && !validName(g.Snapshot) }) {
+		return errors.New("it names no VolumeSnapshot") // which messages have command lines to copy for
+	}
+	if l.Undo == "" && slices.ContainsFunc(l.Claims, func(g Goal) bool { return g.Snapshot == "" || g.SnapshotUID == "" }) {
 		return errors.New("it does not say to which snapshot it goes back")
 	}
 	return nil

@@ -211,6 +211,8 @@ func TestALockThatNoRollbackHasWrittenKeepsNobodyFromGoingOn(t *testing.T) {
 		"without a time": {`{"id":"deadbeef","user":"jane","claims":` + goals + `}`, "take it off if none is unfinished: it has no time", false},
 		"without a goal": {`{"id":"deadbeef","user":"jane","time":"2026-01-01T00:00:00Z","claims":[{"name":"data-db-0"},{"name":"data-db-1"}]}`,
 			"it does not say to which snapshot it goes back", false},
+		"to a name that a shell runs": {`{"id":"deadbeef","user":"jane","time":"2026-01-01T00:00:00Z","claims":` +
+			strings.Replace(goals, `"any"`, `"$(sh)"`, 1) + `}`, "it names no VolumeSnapshot", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newCluster(t, 2, false)

@@ -85,7 +85,7 @@ func TestARollbackIsFoundToBeUnfinishedAfterAnHour(t *testing.T) {
 func TestANoteOfATenantHidesNoUnfinishedRollback(t *testing.T) {
 	const want = "00000000 data-db-0,data-db-1 by --pvc data-db-0"
 	lock := func(id, undo, began string) string {
-		return `{"id":"` + id + `","undo":"` + undo + `","began":"` + began + `","time":"` + began + `","claims":[{"name":"data-db-0","snapshotUID":"a"}]}`
+		return `{"id":"` + id + `","undo":"` + undo + `","began":"` + began + `","time":"` + began + `","claims":[{"name":"data-db-0","snapshot":"a","snapshotUID":"a"}]}`
 	}
 	for name, tc := range map[string]struct{ note, want string }{
 		"none":                    {"", want},
