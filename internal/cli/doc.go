@@ -12,6 +12,7 @@
 //	steps      what commands that act share: which snapshots they are about, patches, holds, waits
 //	view       what commands read: schedules, PVCs and snapshots, and what the operator would do with them
 //	recovery   decides which snapshot is restored, and to which PVC
+//	change     a request that a command sends, as a value
 //	holders    decides who holds a snapshot, and until when
 //	term       what every command needs between the user and the cluster
 //	clitest    what their tests share

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
@@ -153,9 +154,7 @@ func confirmShown[T any, P interface {
 		case o.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] == value:
 			return nil, nil
 		}
-		return steps.Metadata(map[string]any{
-			"resourceVersion": o.GetResourceVersion(), "annotations": map[string]any{v1alpha1.AnnotationConfirmGeneration: value},
-		}), nil
+		return change.Annotate(o, map[string]any{v1alpha1.AnnotationConfirmGeneration: value}).Patch, nil
 	})
 	if err != nil {
 		return err

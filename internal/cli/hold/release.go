@@ -15,6 +15,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
@@ -87,9 +88,5 @@ func releasePatch(v client.Object) ([]byte, error) {
 	if !labeled && len(kept) == len(v.GetOwnerReferences()) {
 		return nil, nil
 	}
-	return steps.Metadata(map[string]any{
-		"resourceVersion": v.GetResourceVersion(),
-		"labels":          map[string]any{v1alpha1.LabelMapKey: nil},
-		"ownerReferences": kept,
-	}), nil
+	return change.Merge(v, map[string]any{"labels": map[string]any{v1alpha1.LabelMapKey: nil}, "ownerReferences": kept}, nil), nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 )
 
@@ -97,9 +98,8 @@ func IsClone(p *corev1.PersistentVolumeClaim, name string) bool {
 // CloneStep is one write, or what is waited for.
 type CloneStep struct {
 	Text string
-	// Delete has UID and resourceVersion as preconditions, and Patch the resourceVersion.
-	Create, Delete, Object client.Object
-	Patch                  []byte
+	// Change is what is written; nil if nothing is.
+	Change *change.Change
 	// For is what is waited for, whose events explain why; nil if something is written.
 	For client.Object
 	// ForConsumer is true if the PVC waits for its first pod.
@@ -201,12 +201,12 @@ func (c *Clone) unlendable() error {
 }
 
 func (c *Clone) forward(now time.Time) (CloneStep, error) {
-	patch, err := c.hold(now)
-	if err != nil || patch == nil {
+	held, err := c.hold(now)
+	if err != nil || held == nil {
 		return c.lend(), err
 	}
 	return CloneStep{
-		Text: fmt.Sprintf("Hold VolumeSnapshot %s for %.0f h", c.Of.Name, HoldFor.Hours()), Object: c.Original.Snapshot, Patch: patch,
+		Text: fmt.Sprintf("Hold VolumeSnapshot %s for %.0f h", c.Of.Name, HoldFor.Hours()), Change: held,
 	}, nil
 }
 
@@ -215,11 +215,11 @@ func (c *Clone) lend() CloneStep {
 	where := " in namespace " + c.Namespace
 	switch content, v := c.Content, c.Snapshot; {
 	case content == nil:
-		return CloneStep{Text: "Create VolumeSnapshotContent " + c.Name + ", of the same data", Create: c.newContent()}
+		return CloneStep{Text: "Create VolumeSnapshotContent " + c.Name + ", of the same data", Change: &change.Change{Create: c.newContent()}}
 	case content.DeletionTimestamp != nil, content.Spec.VolumeSnapshotRef.UID != "" && content.Spec.VolumeSnapshotRef.UID != uidOf(v):
 		return c.dropContent() // another snapshot cannot be bound to it
 	case v == nil:
-		return CloneStep{Text: "Create VolumeSnapshot " + c.Name + where, Create: c.newSnapshot()}
+		return CloneStep{Text: "Create VolumeSnapshot " + c.Name + where, Change: &change.Change{Create: c.newSnapshot()}}
 	case v.DeletionTimestamp != nil:
 		return CloneStep{Text: "Wait until VolumeSnapshot " + c.Name + where + " is deleted", For: v}
 	case c.Claim != nil:
@@ -230,7 +230,7 @@ func (c *Clone) lend() CloneStep {
 	case !backup.Ready(v):
 		return CloneStep{Text: "Wait until VolumeSnapshot " + c.Name + where + " is ready", For: v}
 	}
-	return CloneStep{Text: "Create PersistentVolumeClaim " + c.Manifest.Name + where, Create: c.Manifest.DeepCopy()}
+	return CloneStep{Text: "Create PersistentVolumeClaim " + c.Manifest.Name + where, Change: &change.Change{Create: c.Manifest.DeepCopy()}}
 }
 
 func uidOf(v *snapshotv1.VolumeSnapshot) types.UID {
@@ -244,15 +244,15 @@ func uidOf(v *snapshotv1.VolumeSnapshot) types.UID {
 func (c *Clone) cleanUp() CloneStep {
 	switch v := c.Snapshot; {
 	case v != nil && v.DeletionTimestamp == nil:
-		return CloneStep{Text: fmt.Sprintf("Delete VolumeSnapshot %s in namespace %s", c.Name, c.Namespace), Delete: v}
+		return CloneStep{Text: fmt.Sprintf("Delete VolumeSnapshot %s in namespace %s", c.Name, c.Namespace), Change: &change.Change{Delete: v}}
 	case v != nil:
 		return CloneStep{For: v, Text: fmt.Sprintf("Wait until VolumeSnapshot %s in namespace %s is deleted; it has finalizers: %s",
 			c.Name, c.Namespace, strings.Join(v.Finalizers, ", "))}
 	case c.Content != nil:
 		return c.dropContent()
 	}
-	if patch := c.unhold(); patch != nil {
-		return CloneStep{Text: "End the hold of VolumeSnapshot " + c.Of.Name, Object: c.Original.Snapshot, Patch: patch}
+	if held := c.unhold(); held != nil {
+		return CloneStep{Text: "End the hold of VolumeSnapshot " + c.Of.Name, Change: held}
 	}
 	return CloneStep{Done: true}
 }
@@ -261,11 +261,11 @@ func (c *Clone) cleanUp() CloneStep {
 func (c *Clone) dropContent() CloneStep {
 	switch _, told := c.Content.Annotations[beingDeleted]; {
 	case c.Content.DeletionTimestamp == nil:
-		return CloneStep{Text: "Delete VolumeSnapshotContent " + c.Name + "; its data stays", Delete: c.Content}
+		return CloneStep{Text: "Delete VolumeSnapshotContent " + c.Name + "; its data stays", Change: &change.Change{Delete: c.Content}}
 	case !told && c.Snapshot == nil:
 		// The snapshot was deleted before it was bound, so the snapshot controller does not do this.
 		return CloneStep{
-			Text: "Release VolumeSnapshotContent " + c.Name, Object: c.Content, Patch: annotations(c.Content, map[string]any{beingDeleted: "yes"}),
+			Text: "Release VolumeSnapshotContent " + c.Name, Change: ptr.To(change.Annotate(c.Content, map[string]any{beingDeleted: "yes"})),
 		}
 	}
 	return CloneStep{Text: "Wait until VolumeSnapshotContent " + c.Name + " is deleted", For: c.Content}

@@ -4,11 +4,11 @@
 package recovery
 
 import (
-	"encoding/json"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/utils/ptr"
 
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 )
 
@@ -21,8 +21,8 @@ const (
 	beingDeleted = "snapshot.storage.kubernetes.io/volumesnapshot-being-deleted"
 )
 
-// hold returns a patch that holds the original for this copy; nil if it is held long enough.
-func (c *Clone) hold(now time.Time) ([]byte, error) {
+// hold returns the change that holds the original for this copy; nil if it is held long enough.
+func (c *Clone) hold(now time.Time) (*change.Change, error) {
 	v := c.Original.Snapshot
 	h := holders.Of(v)
 	if h.Until(c.Name).Sub(now) > renewAt && h.Changes(v) == nil { // else somebody has changed the hold
@@ -32,11 +32,11 @@ func (c *Clone) hold(now time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, refusal(v, err)
 	}
-	return annotations(v, h.Changes(v)), nil
+	return ptr.To(change.Annotate(v, h.Changes(v))), nil
 }
 
-// unhold returns a patch that ends the hold for this copy; nil if there is none.
-func (c *Clone) unhold() []byte {
+// unhold returns the change that ends the hold for this copy; nil if there is none.
+func (c *Clone) unhold() *change.Change {
 	v := c.Original.Snapshot
 	if v == nil || v.DeletionTimestamp != nil {
 		return nil
@@ -45,16 +45,5 @@ func (c *Clone) unhold() []byte {
 	if h.Until(c.Name).IsZero() {
 		return nil
 	}
-	return annotations(v, h.Without(c.Name).Changes(v))
-}
-
-// annotations is a merge patch that fails if the object has changed.
-func annotations(o client.Object, changes map[string]any) []byte {
-	text, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": o.GetResourceVersion(), "annotations": changes,
-	}})
-	if err != nil {
-		panic(err) // texts only
-	}
-	return text
+	return ptr.To(change.Annotate(v, h.Without(c.Name).Changes(v)))
 }

@@ -18,6 +18,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 )
 
 // newClone is a copy to the namespace "lab" that nothing was done for.
@@ -43,7 +44,10 @@ func newClone(t *testing.T) *Clone {
 // apply does what the API server and the controllers do with a step.
 func apply(t *testing.T, c *Clone, s CloneStep) {
 	t.Helper()
-	switch o := s.Create.(type) {
+	if s.Change == nil {
+		return
+	}
+	switch o := s.Change.Create.(type) {
 	case *snapshotv1.VolumeSnapshotContent:
 		c.Content = o
 	case *snapshotv1.VolumeSnapshot:
@@ -54,21 +58,21 @@ func apply(t *testing.T, c *Clone, s CloneStep) {
 	case *corev1.PersistentVolumeClaim:
 		c.Claim = o
 	}
-	switch s.Delete {
+	switch s.Change.Delete {
 	case nil:
 	case c.Snapshot:
 		c.Snapshot = nil
 	case c.Content:
 		c.Content = nil
 	default:
-		t.Fatalf("%s deletes %T", s.Text, s.Delete)
+		t.Fatalf("%s deletes %T", s.Text, s.Change.Delete)
 	}
-	if s.Patch != nil {
-		patched(t, s)
+	if s.Change.Patch != nil {
+		patched(t, s.Change)
 	}
 }
 
-func patched(t *testing.T, s CloneStep) {
+func patched(t *testing.T, s *change.Change) {
 	t.Helper()
 	before, err := json.Marshal(s.Object)
 	if err != nil {
@@ -179,7 +183,7 @@ func TestCloneStops(t *testing.T) {
 			left := len(clone.Missing())
 			s, err := clone.Next(noon)
 			for ; err == nil && s.For == nil; s, err = clone.Next(noon) {
-				if s.Create != nil {
+				if s.Change != nil && s.Change.Create != nil {
 					t.Fatal(s.Text)
 				}
 				apply(t, clone, s)

@@ -283,15 +283,10 @@ func (r *restoration) unfinishedClone(c *recovery.Clone, err error) error {
 }
 
 // cloneStep sends a write. What has changed since it was read is decided again.
-func (r *restoration) cloneStep(ctx context.Context, step recovery.CloneStep) (err error) {
-	switch {
-	case step.Create != nil:
-		err = r.Client.Create(ctx, step.Create, term.FieldOwner)
-	case step.Delete != nil:
-		uid, version := step.Delete.GetUID(), step.Delete.GetResourceVersion()
-		err = client.IgnoreNotFound(r.Client.Delete(ctx, step.Delete, client.Preconditions{UID: &uid, ResourceVersion: &version}))
-	default:
-		err = client.IgnoreNotFound(steps.SendPatch(ctx, r.Factory, step.Object.DeepCopyObject().(client.Object), step.Patch))
+func (r *restoration) cloneStep(ctx context.Context, step recovery.CloneStep) error {
+	err := steps.Send(ctx, r.Factory, *step.Change)
+	if step.Change.Patch != nil {
+		err = client.IgnoreNotFound(err)
 	}
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%s: %w", step.Text, err)

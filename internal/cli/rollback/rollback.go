@@ -30,6 +30,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback/internal/core"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
@@ -257,11 +258,11 @@ func (r *rollbackRun) dropUncut(ctx context.Context) error {
 	var errs []error
 	for i := range list.Items {
 		if v := &list.Items[i]; recovery.OfRollback(v) && backup.Uncut(v) && v.DeletionTimestamp == nil {
-			err := r.Client.Delete(ctx, v, client.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion})
-			if client.IgnoreNotFound(err) == nil {
+			err := steps.Send(ctx, r.Factory, change.Change{Delete: v})
+			if err == nil {
 				term.Say(r.Out, fmt.Sprintf("VolumeSnapshot %s, which was not cut, is deleted", v.Name))
 			}
-			errs = append(errs, client.IgnoreNotFound(err))
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
@@ -353,19 +354,9 @@ func (r *rollbackRun) take(ctx context.Context, state *core.State, step core.Ste
 // apply sends the changes of a step. What has changed since it was read is decided again: then this run may have lost the lock.
 func (r *rollbackRun) apply(ctx context.Context, state *core.State, step core.Step) error {
 	lost := false
-	for i, change := range slices.Concat(step.Renewals, step.Changes) {
-		var err error
-		switch {
-		case change.Create != nil:
-			err = r.Client.Create(ctx, change.Create, term.FieldOwner)
-		case change.Delete != nil:
-			uid, version := change.Delete.GetUID(), change.Delete.GetResourceVersion()
-			err = client.IgnoreNotFound(r.Client.Delete(ctx, change.Delete, client.Preconditions{UID: &uid, ResourceVersion: &version}))
-		default:
-			err = steps.SendPatch(ctx, r.Factory, change.Object.DeepCopyObject().(client.Object), change.Patch)
-		}
-		switch {
-		case apierrors.IsConflict(err), change.Patch != nil && apierrors.IsNotFound(err):
+	for i, one := range slices.Concat(step.Renewals, step.Changes) {
+		switch err := steps.Send(ctx, r.Factory, one); {
+		case apierrors.IsConflict(err), one.Patch != nil && apierrors.IsNotFound(err):
 			if lost = true; i < len(step.Renewals) {
 				return nil
 			}

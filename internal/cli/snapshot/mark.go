@@ -17,6 +17,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
@@ -65,8 +66,7 @@ func (m *requestMark) set(ctx context.Context, r *request, v client.Object) {
 			"knows whether it is cut", term.ErrInconclusive, kind, v.GetName(), term.Timestamp(at)))
 		return
 	}
-	mark := steps.Metadata(map[string]any{"uid": v.GetUID(), "annotations": map[string]any{m.key: m.value}})
-	err := steps.SendPatch(ctx, r.Factory, v.DeepCopyObject().(client.Object), mark)
+	err := steps.Send(ctx, r.Factory, change.Mark(v, map[string]any{m.key: m.value}))
 	if err != nil {
 		r.unmarked = append(r.unmarked, term.Failed(fmt.Errorf("mark %s %s: %w", kind, v.GetName(), err)))
 	}

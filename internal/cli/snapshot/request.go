@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
@@ -59,10 +60,7 @@ func annotateRequest[T any, P interface {
 		if before.At.Sub(r.at) >= sameRequest {
 			r.Warn("this replaces the request for %s", term.Timestamp(before.At))
 		}
-		return steps.Metadata(map[string]any{
-			"resourceVersion": o.GetResourceVersion(),
-			"annotations":     map[string]any{v1alpha1.AnnotationRequestedAt: made.String()},
-		}), nil
+		return change.Annotate(o, map[string]any{v1alpha1.AnnotationRequestedAt: made.String()}).Patch, nil
 	})
 	if err != nil {
 		return term.Failed(err)

@@ -13,6 +13,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
@@ -89,7 +90,7 @@ func (h *Holding) Change(
 		if annotations == nil {
 			return nil, nil
 		}
-		return Metadata(map[string]any{"resourceVersion": v.GetResourceVersion(), "annotations": annotations}), nil
+		return change.Annotate(v, annotations).Patch, nil
 	})
 	return before, after, changed, err
 }

@@ -5,7 +5,6 @@ package steps
 
 import (
 	"context"
-	"encoding/json"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
@@ -14,21 +13,21 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
-// SendPatch sends a merge patch. A nil value removes a key.
-func SendPatch(ctx context.Context, f *term.Factory, o client.Object, patch []byte) error {
-	return f.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), term.FieldOwner)
-}
-
-// Metadata is a merge patch of an object's metadata.
-func Metadata(fields map[string]any) []byte {
-	text, err := json.Marshal(map[string]any{"metadata": fields})
-	if err != nil {
-		panic(err) // texts, and references to owners
+// Send sends a change. What is to be deleted may be gone already.
+func Send(ctx context.Context, f *term.Factory, c change.Change) error {
+	switch o := c.Delete; {
+	case c.Create != nil:
+		return f.Client.Create(ctx, c.Create, term.FieldOwner)
+	case o != nil:
+		uid, version := o.GetUID(), o.GetResourceVersion()
+		return client.IgnoreNotFound(f.Client.Delete(ctx, o, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 	}
-	return text
+	o := c.Object.DeepCopyObject().(client.Object) // which the answer changes
+	return f.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, c.Patch), term.FieldOwner)
 }
 
 // Update sends the merge patch that is decided for an object; none if it is nil. After a
@@ -42,7 +41,7 @@ func Update[T any, P interface {
 		if err != nil || patch == nil {
 			return err
 		}
-		err = SendPatch(ctx, f, o.DeepCopyObject().(client.Object), patch)
+		err = Send(ctx, f, change.Change{Object: o, Patch: patch})
 		changed = err == nil
 		if apierrors.IsConflict(err) {
 			// Decoding into the old object would keep removed labels.

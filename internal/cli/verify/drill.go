@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/verify/internal/core"
@@ -178,6 +179,5 @@ func (d *drill) annotateResult(ctx context.Context) error {
 	if d.Result == core.Failed {
 		annotation = map[string]any{v1alpha1.AnnotationVerifyFailed: term.Timestamp(now) + " " + report.Text(d.Reason, maxReason)}
 	}
-	return steps.SendPatch(ctx, d.Factory, d.snapshot.DeepCopy(),
-		steps.Metadata(map[string]any{"uid": d.snapshot.UID, "annotations": annotation}))
+	return steps.Send(ctx, d.Factory, change.Mark(d.snapshot, annotation))
 }

@@ -7,7 +7,6 @@
 package core
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 )
 
 // whenTolerance is how much later than its creation a snapshot's slot may be: clocks
@@ -62,7 +62,6 @@ func Adopt(v *snapshotv1.VolumeSnapshot, claim *corev1.PersistentVolumeClaim) Ad
 		annotations[v1alpha1.AnnotationScheduledAt] = slot.Format(time.RFC3339)
 	}
 	metadata := map[string]any{
-		"resourceVersion": v.ResourceVersion,
 		"labels": map[string]any{
 			v1alpha1.LabelMapKey:   string(claim.UID),
 			v1alpha1.LabelSchedule: v.Labels[LabelPeerSchedule],
@@ -73,7 +72,7 @@ func Adopt(v *snapshotv1.VolumeSnapshot, claim *corev1.PersistentVolumeClaim) Ad
 	if kept, removed := withoutPeer(v.OwnerReferences); removed {
 		metadata["ownerReferences"] = kept
 	}
-	a.Patch = patch(map[string]any{"metadata": metadata})
+	a.Patch = change.Merge(v, metadata, nil)
 	return a
 }
 
@@ -140,19 +139,5 @@ func Disable(peer *unstructured.Unstructured) []byte {
 	if is, _, _ := unstructured.NestedBool(peer.Object, "spec", "disabled"); is {
 		return nil
 	}
-	return patch(map[string]any{
-		"metadata": map[string]any{
-			"resourceVersion": peer.GetResourceVersion(),
-			"annotations":     map[string]any{annotationWasEnabled: "true"},
-		},
-		"spec": map[string]any{"disabled": true},
-	})
-}
-
-func patch(content map[string]any) []byte {
-	text, err := json.Marshal(content)
-	if err != nil {
-		panic(err) // strings and bools only
-	}
-	return text
+	return change.Merge(peer, map[string]any{"annotations": map[string]any{annotationWasEnabled: "true"}}, map[string]any{"disabled": true})
 }

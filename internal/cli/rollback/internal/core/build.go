@@ -6,7 +6,6 @@ package core
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"strings"
 
@@ -15,37 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// patch returns a merge patch that fails if the object has changed.
-func patch(o client.Object, metadata, spec map[string]any) Change {
-	meta := map[string]any{"resourceVersion": o.GetResourceVersion()}
-	maps.Copy(meta, metadata)
-	content := map[string]any{"metadata": meta}
-	if spec != nil {
-		content["spec"] = spec
-	}
-	text, err := json.Marshal(content)
-	if err != nil {
-		panic(err) // texts and numbers only
-	}
-	return Change{Object: o, Patch: text}
+func reclaim(v *corev1.PersistentVolume, policy corev1.PersistentVolumeReclaimPolicy) change.Change {
+	return change.Patch(v, nil, map[string]any{"persistentVolumeReclaimPolicy": policy})
 }
 
-func annotate(o client.Object, annotations map[string]any) Change {
-	return patch(o, map[string]any{"annotations": annotations}, nil)
-}
-
-func reclaim(v *corev1.PersistentVolume, policy corev1.PersistentVolumeReclaimPolicy) Change {
-	return patch(v, nil, map[string]any{"persistentVolumeReclaimPolicy": policy})
-}
-
-func scale(w *Workload, replicas int32) Change {
-	return patch(w.Object, nil, map[string]any{"replicas": replicas})
+func scale(w *Workload, replicas int32) change.Change {
+	return change.Patch(w.Object, nil, map[string]any{"replicas": replicas})
 }
 
 // RestoredName returns the name of the PVC that a snapshot is restored to meanwhile.

@@ -14,6 +14,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 )
 
@@ -89,7 +90,7 @@ func holdOn(s *State, c *Claim) (*Step, error) {
 }
 
 // holding returns the changes that hold backups until a time, unless the rollback holds them for longer than another one.
-func (c *Claim) holding(s *State, least, end time.Time) (changes []Change, err error) {
+func (c *Claim) holding(s *State, least, end time.Time) (changes []change.Change, err error) {
 	name := holders.OfRollback(s.lock.ID)
 	for _, v := range c.backups() {
 		held := holders.Of(v)
@@ -103,7 +104,7 @@ func (c *Claim) holding(s *State, least, end time.Time) (changes []Change, err e
 		}
 		// Who has set another hold with kubectl meanwhile has replaced the one that counts.
 		if annotations := held.Changes(v); annotations != nil {
-			changes = append(changes, annotate(v, annotations))
+			changes = append(changes, change.Annotate(v, annotations))
 		}
 	}
 	return changes, nil
@@ -112,14 +113,14 @@ func (c *Claim) holding(s *State, least, end time.Time) (changes []Change, err e
 // unhold ends step 9. Every series is carried over. The snapshot that was gone back to stays for another 24 h:
 // what has spoiled its data once may do so again.
 func unhold(s *State, c *Claim) (*Step, error) {
-	var changes []Change
+	var changes []change.Change
 	for _, v := range c.backups() {
 		held, err := c.unheld(s, v)
 		if err != nil {
 			return nil, fmt.Errorf("hold %s: %w", v.GetName(), err)
 		}
 		if held != nil && held.Changes(v) != nil && v.GetDeletionTimestamp() == nil {
-			changes = append(changes, annotate(v, held.Changes(v)))
+			changes = append(changes, change.Annotate(v, held.Changes(v)))
 		}
 	}
 	if changes == nil {
@@ -150,13 +151,13 @@ func (c *Claim) unheld(s *State, v client.Object) (*holders.Holders, error) {
 }
 
 // carriedOver returns the patch that makes an object the backup of the new PVC.
-func (c *Claim) carriedOver(o client.Object) (Change, error) {
+func (c *Claim) carriedOver(o client.Object) (change.Change, error) {
 	v, isGroup := o.(*groupv1.VolumeGroupSnapshot)
 	if !isGroup {
-		return patch(o, map[string]any{"labels": map[string]any{v1alpha1.LabelMapKey: c.pvc.UID}}, nil), nil
+		return change.Patch(o, map[string]any{"labels": map[string]any{v1alpha1.LabelMapKey: c.pvc.UID}}, nil), nil
 	}
 	record := backup.ClaimsOf(v)
 	record[c.Name] = c.pvc.UID
 	text, err := json.Marshal(record)
-	return annotate(o, map[string]any{v1alpha1.AnnotationClaims: string(text)}), err
+	return change.Annotate(o, map[string]any{v1alpha1.AnnotationClaims: string(text)}), err
 }

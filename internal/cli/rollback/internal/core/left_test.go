@@ -257,8 +257,8 @@ func (s *cluster) advanceUnsafe(number int) {
 		if step.Number == number {
 			return
 		}
-		for _, change := range append(step.Renewals, step.Changes...) {
-			s.apply(change)
+		for _, c := range append(step.Renewals, step.Changes...) {
+			s.apply(c)
 		}
 		own := *o.Lock()
 		own.User = s.user

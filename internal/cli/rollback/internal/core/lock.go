@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 )
 
 const (
@@ -261,7 +262,7 @@ func (s *State) renewed(step int) *Lock {
 
 // takeLock is done before step 1.
 func takeLock(s *State, _ *Claim) (*Step, error) {
-	var changes []Change
+	var changes []change.Change
 	var names []string
 	for _, o := range s.locked() {
 		l, err := lockOn(o)
@@ -271,7 +272,7 @@ func takeLock(s *State, _ *Claim) (*Step, error) {
 		case l != nil && l.ID == s.lock.ID:
 			continue
 		}
-		changes = append(changes, annotate(o, map[string]any{v1alpha1.AnnotationRollback: s.renewed(1).text()}))
+		changes = append(changes, change.Annotate(o, map[string]any{v1alpha1.AnnotationRollback: s.renewed(1).text()}))
 		if _, is := o.(*corev1.PersistentVolumeClaim); is {
 			names = append(names, "PersistentVolumeClaim "+o.GetName())
 		} else {
@@ -305,16 +306,16 @@ func (c *Claim) recordToLock(s *State) *Record {
 // meanwhile, they fail, and so nothing else is done. A run may have stood still since it has read, so the lock is renewed before
 // each step that changes something; but not before the first one of a run if an earlier run has just done so, or runs that are
 // killed after each request would come no further.
-func (s *State) renewals(step *Step) (changes []Change) {
+func (s *State) renewals(step *Step) (changes []change.Change) {
 	if step.Releases || s.lock == nil {
 		return nil
 	}
 	changed := func(o client.Object) bool {
-		return slices.ContainsFunc(step.Changes, func(c Change) bool { return c.of(o) })
+		return slices.ContainsFunc(step.Changes, func(c change.Change) bool { return c.Of(o) })
 	}
 	for _, o := range s.locked() {
 		if l, _ := lockOn(o); s.outdated(l, step) && !changed(o) {
-			changes = append(changes, annotate(o, map[string]any{v1alpha1.AnnotationRollback: s.renewed(step.Number).text()}))
+			changes = append(changes, change.Annotate(o, map[string]any{v1alpha1.AnnotationRollback: s.renewed(step.Number).text()}))
 		}
 	}
 	for _, c := range s.Claims { // while the PVC does not exist
@@ -338,17 +339,12 @@ func (s *State) outdated(l *Lock, step *Step) bool {
 	return s.Now.Sub(l.Time.Time) >= renewLockAfter || l.Time.After(s.Now)
 }
 
-// of returns whether the change is one of an object.
-func (c *Change) of(o client.Object) bool {
-	return c.Object != nil && c.Object.GetUID() == o.GetUID() || c.Delete != nil && c.Delete.GetUID() == o.GetUID()
-}
-
 // releaseLock is done after everything else.
 func releaseLock(s *State, _ *Claim) (*Step, error) {
-	var changes []Change
+	var changes []change.Change
 	for _, o := range s.locked() {
 		if l, _ := lockOn(o); l != nil && l.ID == s.lock.ID {
-			changes = append(changes, annotate(o, map[string]any{v1alpha1.AnnotationRollback: nil}))
+			changes = append(changes, change.Annotate(o, map[string]any{v1alpha1.AnnotationRollback: nil}))
 		}
 	}
 	if changes == nil {

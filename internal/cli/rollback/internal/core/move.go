@@ -15,6 +15,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -27,7 +28,7 @@ func deleteRestored(s *State, c *Claim) (*Step, error) {
 	case p.DeletionTimestamp == nil && s.bound(p) != nil && s.bound(p).UID != c.target.UID: // somebody else's
 		return nil, nil
 	case p.DeletionTimestamp == nil:
-		return did(6, []Change{{Delete: p}}, "Delete PersistentVolumeClaim %s; its volume stays", p.Name), nil
+		return did(6, []change.Change{{Delete: p}}, "Delete PersistentVolumeClaim %s; its volume stays", p.Name), nil
 	}
 	return wait(6, p, "PersistentVolumeClaim %s is being deleted", p.Name), nil
 }
@@ -36,7 +37,7 @@ func deleteRestored(s *State, c *Claim) (*Step, error) {
 func unreserve(s *State, c *Claim) (*Step, error) {
 	for _, r := range s.recordsOf(c.Name) {
 		if v := r.on; (c.target == nil || v.UID != c.target.UID) && s.isReserved(v, c.Name) {
-			return did(6, []Change{patch(v, nil, map[string]any{"claimRef": map[string]any{"uid": v.UID}})},
+			return did(6, []change.Change{change.Patch(v, nil, map[string]any{"claimRef": map[string]any{"uid": v.UID}})},
 				"Reserve PersistentVolume %s no longer for PersistentVolumeClaim %s", v.Name, c.Name), nil
 		}
 	}
@@ -49,10 +50,10 @@ func reserve(s *State, c *Claim) (*Step, error) {
 	if c.binding(s, c.target) || s.isReserved(c.target, c.Name) {
 		return nil, nil
 	}
-	change := patch(c.target, nil, map[string]any{"claimRef": map[string]any{
+	one := change.Patch(c.target, nil, map[string]any{"claimRef": map[string]any{
 		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": s.Namespace, "name": c.Name, "uid": nil, "resourceVersion": nil,
 	}})
-	return did(6, []Change{change}, "Reserve PersistentVolume %s for PersistentVolumeClaim %s", c.target.Name, c.Name), nil
+	return did(6, []change.Change{one}, "Reserve PersistentVolume %s for PersistentVolumeClaim %s", c.target.Name, c.Name), nil
 }
 
 // isReserved returns whether only a PVC of the name can be bound to a volume.
@@ -67,7 +68,7 @@ func deleteOld(_ *State, c *Claim) (*Step, error) {
 	case !c.old():
 		return nil, nil
 	case p.DeletionTimestamp == nil:
-		return did(6, []Change{{Delete: p}}, "Delete PersistentVolumeClaim %s; its volume %s stays", p.Name, c.record.Volume), nil
+		return did(6, []change.Change{{Delete: p}}, "Delete PersistentVolumeClaim %s; its volume %s stays", p.Name, c.record.Volume), nil
 	default:
 		return wait(6, p, "PersistentVolumeClaim %s is being deleted: %s", p.Name, strings.Join(p.Finalizers, ", ")), nil
 	}
@@ -95,8 +96,8 @@ func completeClaim(s *State, c *Claim) (*Step, error) {
 	if len(labels)+len(annotations) == 0 {
 		return nil, nil
 	}
-	change := patch(c.pvc, map[string]any{"labels": labels, "annotations": annotations}, nil)
-	return did(7, []Change{change}, "Give PersistentVolumeClaim %s the labels and annotations of the old one", c.Name), nil
+	one := change.Patch(c.pvc, map[string]any{"labels": labels, "annotations": annotations}, nil)
+	return did(7, []change.Change{one}, "Give PersistentVolumeClaim %s the labels and annotations of the old one", c.Name), nil
 }
 
 // moving returns whether a PVC has not moved with its snapshots yet.
@@ -112,7 +113,7 @@ func createClaim(s *State, c *Claim) (*Step, error) {
 	case c.moved():
 		return nil, nil
 	case c.pvc == nil:
-		return did(7, []Change{{Create: c.newClaim(s)}}, "Create PersistentVolumeClaim %s with PersistentVolume %s",
+		return did(7, []change.Change{{Create: c.newClaim(s)}}, "Create PersistentVolumeClaim %s with PersistentVolume %s",
 			c.Name, c.target.Name), nil
 	case c.pvc.DeletionTimestamp != nil:
 		return wait(7, c.pvc, "another PersistentVolumeClaim %s is being deleted", c.Name), nil
@@ -122,14 +123,14 @@ func createClaim(s *State, c *Claim) (*Step, error) {
 
 // carryOver is step 8.
 func carryOver(_ *State, c *Claim) (*Step, error) {
-	var changes []Change
+	var changes []change.Change
 	for _, v := range c.backups() {
 		if c.staysBehind(v) {
-			change, err := c.carriedOver(v)
+			one, err := c.carriedOver(v)
 			if err != nil {
 				return nil, err
 			}
-			changes = append(changes, change)
+			changes = append(changes, one)
 		}
 	}
 	if changes == nil {
@@ -155,7 +156,7 @@ func include(s *State, c *Claim) (*Step, error) {
 	if value, is := c.record.Claim.Annotations[v1alpha1.AnnotationExclude]; is {
 		before = value
 	}
-	return did(8, []Change{annotate(c.pvc, map[string]any{v1alpha1.AnnotationExclude: before})},
+	return did(8, []change.Change{change.Annotate(c.pvc, map[string]any{v1alpha1.AnnotationExclude: before})},
 		"Let schedules select PersistentVolumeClaim %s again", c.Name), nil
 }
 
@@ -170,7 +171,7 @@ func giveBack(_ *State, c *Claim) (*Step, error) {
 		policy = c.record.ReclaimPolicy
 	}
 	if policy != "" && c.target != nil && c.target.Spec.PersistentVolumeReclaimPolicy != policy {
-		return did(9, []Change{reclaim(c.target, policy)}, "Set the reclaim policy of PersistentVolume %s to %s again",
+		return did(9, []change.Change{reclaim(c.target, policy)}, "Set the reclaim policy of PersistentVolume %s to %s again",
 			c.target.Name, policy), nil
 	}
 	return nil, nil
@@ -180,7 +181,7 @@ func giveBack(_ *State, c *Claim) (*Step, error) {
 func dropSafeties(s *State, c *Claim) (*Step, error) {
 	for _, v := range c.Safeties {
 		if s.lock.Undo != "" && backup.Uncut(v) && v.DeletionTimestamp == nil {
-			return did(9, []Change{{Delete: v}}, "Delete VolumeSnapshot %s, which was not cut", v.Name), nil
+			return did(9, []change.Change{{Delete: v}}, "Delete VolumeSnapshot %s, which was not cut", v.Name), nil
 		}
 	}
 	return nil, nil
@@ -201,14 +202,14 @@ func dropRestored(s *State, c *Claim) (*Step, error) {
 			}
 		}
 		if v.Spec.PersistentVolumeReclaimPolicy != want {
-			return did(9, []Change{reclaim(v, want)}, "Set the reclaim policy of PersistentVolume %s to %s", v.Name, want), nil
+			return did(9, []change.Change{reclaim(v, want)}, "Set the reclaim policy of PersistentVolume %s to %s", v.Name, want), nil
 		}
 	}
 	switch {
 	case pod != nil && pod.DeletionTimestamp == nil:
-		return did(9, []Change{{Delete: pod}}, "Delete Pod %s", pod.Name), nil
+		return did(9, []change.Change{{Delete: pod}}, "Delete Pod %s", pod.Name), nil
 	case p.DeletionTimestamp == nil:
-		return did(9, []Change{{Delete: p}}, "Delete PersistentVolumeClaim %s, which is not needed any more", p.Name), nil
+		return did(9, []change.Change{{Delete: p}}, "Delete PersistentVolumeClaim %s, which is not needed any more", p.Name), nil
 	}
 	return wait(9, p, "PersistentVolumeClaim %s is being deleted", p.Name), nil
 }
@@ -238,7 +239,7 @@ func scaleUp(s *State, _ *Claim) (*Step, error) {
 	if w == nil || w.Replicas > 0 || replicas == 0 {
 		return nil, nil
 	}
-	return did(10, []Change{scale(w, replicas)}, "Scale %s to %d", w.Name(), replicas), nil
+	return did(10, []change.Change{scale(w, replicas)}, "Scale %s to %d", w.Name(), replicas), nil
 }
 
 // finish ends the record, which stays to say what was done.
@@ -248,6 +249,6 @@ func finish(s *State, c *Claim) (*Step, error) {
 	}
 	r := *c.record
 	r.Finished = &metav1.Time{Time: s.Now}
-	return did(10, []Change{setRecord(c.target, &r)}, "Note on PersistentVolume %s that the rollback of PersistentVolumeClaim %s is finished",
+	return did(10, []change.Change{setRecord(c.target, &r)}, "Note on PersistentVolume %s that the rollback of PersistentVolumeClaim %s is finished",
 		c.target.Name, c.Name), nil
 }

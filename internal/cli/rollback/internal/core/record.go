@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -70,12 +71,12 @@ func RecordsOf(v *corev1.PersistentVolume) (found []*Record, err error) {
 	return found, nil
 }
 
-func setRecord(v *corev1.PersistentVolume, r *Record) Change {
+func setRecord(v *corev1.PersistentVolume, r *Record) change.Change {
 	text, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // what was read from JSON, and texts
 	}
-	return annotate(v, map[string]any{v1alpha1.AnnotationRollbackPrefix + r.ID: string(text)})
+	return change.Annotate(v, map[string]any{v1alpha1.AnnotationRollbackPrefix + r.ID: string(text)})
 }
 
 // ReadRecords reads all records of the namespace.

@@ -30,6 +30,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 )
 
 // State is what the cluster holds now, and what is asked for.
@@ -125,22 +127,15 @@ type Step struct {
 	// Text says what is done, or what is waited for.
 	Text string
 	// Changes are independent of each other. Without any, the step is to wait.
-	Changes []Change
+	Changes []change.Change
 	// For is what is waited for, whose events explain why; may be nil.
 	For client.Object
 	// Scales is true if the workload is scaled to zero, and Releases if the lock is taken off.
 	Scales, Releases bool
 	// Renewals go first. If one of them fails, nothing else is done.
-	Renewals []Change
+	Renewals []change.Change
 	// Ends is why the rollback cannot go on once the changes are done.
 	Ends error
-}
-
-// Change is one request: a create, a delete with the object's UID and resourceVersion as preconditions,
-// or a merge patch with its resourceVersion.
-type Change struct {
-	Create, Delete, Object client.Object
-	Patch                  []byte
 }
 
 // Next returns the next step, or why the rollback stops. A step is done for all PVCs

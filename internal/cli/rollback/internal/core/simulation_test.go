@@ -26,6 +26,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -374,7 +375,7 @@ func (s *cluster) claim(o *State, name string, lock *Lock) *Claim {
 }
 
 // apply sends a change as the command does.
-func (s *cluster) apply(c Change) (ok bool) {
+func (s *cluster) apply(c change.Change) (ok bool) {
 	var err error
 	switch {
 	case c.Create != nil:
@@ -417,13 +418,13 @@ func (s *cluster) step(between func() bool) (done bool, err error) {
 // take applies a step as the command does.
 func (s *cluster) take(o *State, step Step, between func() bool) error {
 	lost := false
-	for i, change := range slices.Concat(step.Renewals, step.Changes) {
+	for i, c := range slices.Concat(step.Renewals, step.Changes) {
 		if between() {
 			s.restart()
 			return nil
 		}
 		before := *s.set().Spec.Replicas
-		if !s.apply(change) {
+		if !s.apply(c) {
 			if lost = true; i < len(step.Renewals) {
 				return nil
 			}

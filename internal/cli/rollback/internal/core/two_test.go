@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 )
 
 // terminal is where one user runs the command, again after errors.
@@ -48,7 +50,7 @@ func (r *terminal) act(s *cluster, act int, between func() bool) error {
 	} else if err == nil {
 		r.step = &step
 	}
-	deletes := slices.ContainsFunc(step.Changes, func(c Change) bool { return c.Delete != nil })
+	deletes := slices.ContainsFunc(step.Changes, func(c change.Change) bool { return c.Delete != nil })
 	if r.own == nil && !deletes && r.step != nil { // its lock may not be renewed: what it creates or holds would be left
 		r.step = nil
 		return s.take(r.read, step, never)
@@ -94,7 +96,7 @@ func TestTwoRunsAtOnceLoseNothing(t *testing.T) {
 			if r.ended {
 				return
 			}
-			deletes := r.step != nil && slices.ContainsFunc(r.step.Changes, func(c Change) bool { return c.Delete != nil })
+			deletes := r.step != nil && slices.ContainsFunc(r.step.Changes, func(c change.Change) bool { return c.Delete != nil })
 			err := r.act(s, acts, func() bool {
 				if !nested && deletes && chance("stalls", 10) { // in other steps something may be left, such as a hold for 24 h
 					stalled := s.process()
