@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -154,6 +155,36 @@ var _ = Describe("Failures", func() {
 		removeFinalizers(taken)
 		Eventually(problems(s)).Should(BeEmpty())
 		Eventually(env.snapshots).Should(ConsistOf(And(HaveField("Name", taken.Name), HaveField("UID", Not(Equal(taken.UID))))))
+	})
+
+	// The snapshot controller goes by the name of the source: what an earlier PVC left keeps the one that was created in its place.
+	//
+	// Contract: ONE-8.
+	It("keeps no PVC by what an earlier one of its name has left unready", func() {
+		env := newEnvironment()
+		s := env.createSchedule("backup", suspended, func(s *spec) { s.ReadyDeadline = "30m" }) // suspended: the clocks are advanced
+		earlier := env.createClaim("data")
+		uploading := env.createSnapshot(s, earlier, time.Hour)
+		setStatus(uploading, snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(false)})
+		other := env.createSnapshot(s, env.createClaim("other"), time.Hour)
+		setStatus(other, snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(false), Error: &snapshotv1.VolumeSnapshotError{}})
+		deleteClaim(earlier)
+		Eventually(isDeleted(earlier)).Should(BeTrue())
+		again := env.createClaim("data")
+		addFinalizer(again)
+		DeferCleanup(removeFinalizers, again)
+		Expect(api.Delete(ctx, again)).To(Succeed())
+
+		o := env.startOperator(clocksAhead(3 * time.Minute))
+		Eventually(problems(s)).Should(ContainElement(problem("data", v1alpha1.ReasonSnapshotKeepsClaim, uploading.Name)))
+		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
+		Expect(env.snapshotNames()).To(ConsistOf(uploading.Name, other.Name), "it may still become ready")
+
+		By("an error of the driver that lasts longer than readyDeadline")
+		o.advanceClocks(time.Hour)
+		setStatus(uploading, snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(false), Error: &snapshotv1.VolumeSnapshotError{}})
+		Eventually(env.snapshotNames).Should(ConsistOf(other.Name), "that of a PVC which is not being deleted stays")
+		Eventually(problems(s)).ShouldNot(ContainElement(HaveField("Reason", v1alpha1.ReasonSnapshotKeepsClaim)))
 	})
 })
 

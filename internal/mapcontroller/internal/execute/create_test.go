@@ -7,21 +7,48 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 )
+
+// A cache that is restricted to another label never shows what is created: each pass makes it once more, and nothing else says so.
+func TestAnOutputThatTheCacheDoesNotShowIsLogged(t *testing.T) {
+	shown := []client.Object{fixture.Parent(), fixture.Input()}
+	for name, test := range map[string]struct {
+		existing []client.Object
+		want     int
+	}{
+		"created": {}, "exists already": {existing: []client.Object{fixture.Output("in")}, want: 1},
+		"somebody else's": {existing: []client.Object{fixture.Output("in", fixture.Owners(fixture.OwnedBy("q", "q-uid")))}},
+	} {
+		h := newHarness(t, shown, slices.Concat(shown, test.existing))
+		h.env.Program.Map = func(plan.Observation) plan.Decision {
+			return plan.Decision{Ensure: []plan.Desired{{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "in"}}}}}
+		}
+		var logged []string
+		parent, seen := h.env.Observe()
+		ctx := logf.IntoContext(t.Context(), funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
+		_, _, _ = h.Run(ctx, Work{Request: fixture.Request, Parent: parent.Object, Seen: seen, Plan: h.Kinds.Build(parent, fixture.Request, seen)})
+		if len(logged) != test.want || test.want > 0 && (!strings.Contains(logged[0], "not in the cache") || !strings.Contains(logged[0], `"output"="in"`)) {
+			t.Errorf("%s: logged %q", name, logged)
+		}
+	}
+}
 
 // Contract: MAP-8, MAP-10.
 func TestCreateWhereTheNameIsTaken(t *testing.T) {
