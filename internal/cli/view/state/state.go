@@ -128,8 +128,9 @@ func StatusOf(s *v1alpha1.SnapshotSchedule, inv *view.Inventory, now time.Time) 
 			status.unanswered = append(status.unanswered, u)
 		}
 		for i := range d.Parts {
-			part := row.part(d, &d.Parts[i], now)
-			part.protect(s, inv, of.ClaimNamed(part.Name), d.OfPart(i), now)
+			one := d.OfPart(i)
+			part := row.part(d, &d.Parts[i], one.Series.Snapshots, now)
+			part.protect(s, inv, of.ClaimNamed(part.Name), one, now)
 			status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, part)
 		}
 		if len(d.Parts) == 0 {
@@ -154,11 +155,12 @@ func (c *ClaimStatus) protect(
 	}
 }
 
-// part returns the row of a PVC of a group.
-func (c ClaimStatus) part(d *snapshots.Judgment, p *snapshots.Part, now time.Time) ClaimStatus {
+// part returns the row of a PVC of a group, of which there are some snapshots, also of other groups: a PVC that was relabeled has those
+// of before.
+func (c ClaimStatus) part(d *snapshots.Judgment, p *snapshots.Part, all []retention.Snapshot, now time.Time) ClaimStatus {
 	c.Name, c.Group, c.VerifiedTime = p.Claim, d.Group, term.TimeOf(p.Drills.Verified)
-	c.count(p.Snapshots, now)
-	c.Snapshots, c.Lacks = len(p.Snapshots), map[string]bool{}
+	c.count(all, now)
+	c.Snapshots, c.Lacks = len(all), map[string]bool{}
 	for i := range d.Series.Snapshots {
 		s := &d.Series.Snapshots[i]
 		holds := slices.ContainsFunc(p.Snapshots, func(of retention.Snapshot) bool { return of.Name == s.Name })
