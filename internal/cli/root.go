@@ -91,7 +91,7 @@ func newRoot(f *term.Factory) *cobra.Command {
 		}
 		return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
 	})
-	root.AddGroup(&cobra.Group{ID: term.GroupShow, Title: "See and ask:"}, &cobra.Group{ID: term.GroupAct, Title: "Act:"})
+	root.AddGroup(&cobra.Group{ID: term.GroupShow, Title: "Inspect:"}, &cobra.Group{ID: term.GroupAct, Title: "Change:"})
 	f.Config.AddFlags(root.PersistentFlags())
 	for _, newCommand := range commands {
 		cmd := newCommand(f)

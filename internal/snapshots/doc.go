@@ -35,7 +35,7 @@
 //	subject.go      what is decided about: a PVC, or a group of them, with its snapshots
 //	backups.go      the snapshots of a PVC, or group snapshots with their members, as decisions see them
 //	program.go      a compiled schedule, and which PVCs it selects
-//	origin.go       who has a say about a schedule, and by which spec it is decided: that of its ClusterSnapshotSchedule
+//	origin.go       whose requests and confirmations apply to a schedule, and by which spec it is decided
 //	cache.go        what the cache holds, and how it is filled
 //	groupclass.go   by which VolumeGroupSnapshotClass a group can be snapshotted
 //	snapshot.go     the VolumeSnapshot that is created, and its name

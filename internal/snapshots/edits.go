@@ -178,7 +178,7 @@ func (n spared) reason() string {
 // sparedMessage says how many of a schedule's snapshots are spared, why, until when, and
 // how to have them deleted at once.
 func sparedMessage(s *v1alpha1.SnapshotSchedule, from origin, n spared, total int) string {
-	g := graceOf(s, from) // a change that is not recorded is told as clock skew
+	g := graceOf(s, from) // an unrecorded change is reported as ClockSkew
 	if g.edited {
 		return fmt.Sprintf("the spec is not that of the template of ClusterSnapshotSchedule %s: %d of %d VolumeSnapshots would be deleted, "+
 			"and are kept until it is", s.Name, n.changed+n.adopted, total)

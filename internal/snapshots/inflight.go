@@ -61,9 +61,8 @@ func (f *inFlight) with(change func(now time.Time) []limits.Wake) {
 	}
 }
 
-// mayCreate implements the engine's MayCreate. It counts the unfinished snapshots of a key once
-// more: its PVC, its schedule and the classes may be seen later than they, and change.
-// Each of that leads to another pass.
+// mayCreate implements the engine's MayCreate. It recounts the unfinished snapshots of a key first: the cache
+// may have shown them before their PVC, schedule or class. A change of one of these leads to another pass.
 func (f *inFlight) mayCreate(req mapcontroller.Request, create []mapcontroller.Desired, outputs []client.Object) (why string) {
 	f.recount(req.Parent, outputs)
 	if len(create) == 0 {

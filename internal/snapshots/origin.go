@@ -21,8 +21,8 @@ import (
 // of a tenant is put back before it deletes anything.
 const childDelay v1alpha1.Duration = "1m"
 
-// origin says who has a say about a schedule: whoever may edit it or, if it is the child
-// of a ClusterSnapshotSchedule, only who may edit that. A tenant who may edit a child may
+// origin says whose requests, confirmations and delays apply to a schedule: those of whoever may edit it
+// or, for the child of a ClusterSnapshotSchedule, only of those who may edit that. A tenant who may edit a child may
 // also take off its owner and its labels, which does not make it another schedule.
 //
 // What is deleted is decided more strictly than what is taken: a schedule that only has the name

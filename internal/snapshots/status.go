@@ -44,7 +44,7 @@ func setStatusOf(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known
 }
 
 func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known mapcontroller.Summary) combined {
-	// Its group snapshots were known, and are not now.
+	// The status has group counts, but group snapshots can no longer be listed.
 	blind := known.Unseen && s.Spec.Group != nil && s.Status.Outputs.VolumeGroupSnapshots != nil
 	if known.Settled && !blind {
 		s.Status.ObservedGeneration = s.Generation

@@ -48,7 +48,7 @@ func (k *keyStatus) carryWords(before *keyStatus, suspended bool) {
 }
 
 // keepWords keeps what was said before: the first text about a snapshot, and what was said about
-// one that is gone, because the reason must not vanish with its bearer. It stays until a newer
+// one that is gone, so that the reason is not lost when the snapshot is deleted. It stays until a newer
 // snapshot is ready, the PVC is skipped or not selected or, while suspended, no error is left.
 func (k *keyStatus) keepWords(before *driverError, suspended bool) {
 	if before == nil || k.said == nil {

@@ -55,7 +55,7 @@ func TestErrorsOfDriversAreProblems(t *testing.T) {
 	})
 }
 
-// The reason must not vanish with its bearer.
+// The reason is not lost when the snapshot is deleted.
 //
 // Contract: STAT-15.
 func TestErrorsOfDriversStay(t *testing.T) {

@@ -63,7 +63,7 @@ var _ = Describe("groups", Ordered, func() {
 		Expect(env.succeeds("timeline", "db")).To(And(MatchRegexp(`(?m)^data\+log +-·+●·+ .* 2$`), Not(MatchRegexp(`(?m)^(data|log) `))))
 	})
 
-	It("that the user may not read are missed aloud, by each command that judges a schedule", func() {
+	It("lead to a warning of every command that judges a schedule, if the user may not read them", func() {
 		rules := []rbacv1.PolicyRule{{
 			APIGroups: []string{"", "snapshot.storage.k8s.io", v1alpha1.GroupVersion.Group}, Resources: []string{"*"}, Verbs: []string{"get", "list"},
 		}}

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package confirm is the command confirm, which has deleted at once what waits for a delay.
+// Package confirm is the command confirm, which deletes now what waits for a delay.
 package confirm
 
 import (

@@ -68,7 +68,7 @@ func New(f *term.Factory) *cobra.Command {
   # Which snapshots will be deleted within the next week?
   kubectl snapsched preview nightly --within 1w
 
-  # What goes with the schedule?
+  # What is deleted with the schedule?
   kubectl snapsched preview --delete nightly`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),

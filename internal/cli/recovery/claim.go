@@ -66,7 +66,7 @@ type Plan struct {
 }
 
 // Claim returns the PVC that a snapshot is restored to, or an error with
-// everything that speaks against it.
+// every reason why it cannot be restored.
 func Claim(s Source, cluster Cluster, o Options) (Plan, error) {
 	v := s.Snapshot
 	if err := s.usable(); err != nil {

@@ -42,7 +42,7 @@ func (w *Wait) AddFlags(cmd *cobra.Command, until string) {
 	cmd.Flags().DurationVar(&w.Timeout, "timeout", 10*time.Minute, "How long to wait, such as 90s; 0 waits forever.")
 }
 
-// idleAfter is how long a wait may come no further before it says what it waits for.
+// idleAfter is how long a wait may make no progress before it prints what it waits for.
 const idleAfter = 15 * time.Second
 
 // rewatchAfter keeps an API server that ends every watch at once from being asked
@@ -55,14 +55,14 @@ const lastWords = 500 * time.Millisecond
 // Follower is called with what a wait sees.
 type Follower struct {
 	// See is called for every object that exists, and for every change. It returns
-	// whether the wait has come any further.
+	// whether the wait has made progress.
 	See func(ctx context.Context, o client.Object, deleted bool) bool
 	// Listed, if it is set, is called with all that exists when a watch begins: what is
 	// missing was deleted while nothing watched.
 	Listed func(existing sets.Set[types.UID])
 	// Left returns the PVCs that the wait still waits for.
 	Left func() []string
-	// Explain is called when the wait has come no further for a while, again and again,
+	// Explain is called when the wait has made no progress for a while, again and again,
 	// and at the timeout. It says why.
 	Explain func(ctx context.Context) error
 	// Missing says, before the names of PVCs, what the wait waits for.

@@ -305,7 +305,7 @@ func (c *Claim) recordToLock(s *State) *Record {
 // renewals are the changes that renew the time of the last step. They go first: if another run has taken the lock
 // meanwhile, they fail, and so nothing else is done. A run may have stood still since it has read, so the lock is renewed before
 // each step that changes something; but not before the first one of a run if an earlier run has just done so, or runs that are
-// killed after each request would come no further.
+// killed after each request would make no progress.
 func (s *State) renewals(step *Step) (changes []change.Change) {
 	if step.Releases || s.lock == nil {
 		return nil

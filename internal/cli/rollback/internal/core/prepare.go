@@ -80,7 +80,7 @@ func (c *Claim) safetiesOf(id string) (names []string) {
 	return names
 }
 
-// takeSafety is step 2. Whoever has a rollback undone finds there what it has replaced.
+// takeSafety is step 2. It lets --undo recover the data that the rollback replaced.
 func takeSafety(s *State, c *Claim) (*Step, error) {
 	if !c.old() || c.pvc.DeletionTimestamp != nil || s.SkipSafety {
 		return nil, nil
