@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package httpapi reads requests to the API server and writes its answers, for what stands between operators and a real API server, or for it.
+// Package httpapi reads requests to an API server and writes its answers.
 package httpapi
 
 import (
@@ -78,15 +78,6 @@ func Answer(r *http.Request, answer any, err error) *http.Response {
 		StatusCode: CodeOf(err), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
-}
-
-// Buffer reads the body of a response, which can then be read again.
-func Buffer(resp *http.Response) ([]byte, error) {
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	resp.Header.Del("Content-Length")
-	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return body, err
 }
 
 // CodeOf returns the status code of a response.

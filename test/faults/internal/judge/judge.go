@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package judge judges operators by the guarantees to their users, S1 to S9 and L1, and by clauses of the contract. It reads what the API
-// server holds at the moment of a write, never an operator's memory or logs. Slots and retention are implemented again, from the
+// server holds at the moment of a write, never an operator's memory or logs. ClusterSnapshotSchedules are not judged. Slots and retention are implemented again, from the
 // contract's text, so that no mistake of the product is repeated.
 //
 //	judge.go      AtWrite, which judges every write while it passes
 //	snapshot.go   writes of snapshots
-//	limits.go     creates, and what the storage can take
-//	schedule.go   writes of schedules, among them the children of ClusterSnapshotSchedules
-//	endstate.go   what is left at the end of a run
+//	inflight.go   creates, and what is in flight
+//	schedule.go   writes of schedules
 //	status.go     whether status agrees with what there is
 //	late.go       what should have been done by now
 //	state.go, slots.go, retention.go
@@ -17,7 +16,6 @@
 package judge
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -30,16 +28,16 @@ import (
 )
 
 // AtWrite judges the writes of operators while they pass: it reads what the API server holds at that moment, in which nobody else
-// writes. It judges S1 to S5, S7, S8, S9, Slot, STAT-12, FLIGHT-1, LIMIT-2 to LIMIT-4, RET-16 and the FLEET clauses.
+// writes. It judges S1 to S5, S7, S8, S9, Slot, STAT-12, FLIGHT-1 and RET-16.
 type AtWrite struct {
-	// Objects reads what the API server holds of the run.
-	Objects func(context.Context) ([]client.Object, error)
-	// Namespace is the run's; a ClusterSnapshotSchedule has its name.
+	// Objects returns what the API server holds.
+	Objects func() []client.Object
+	// Namespace is that of all objects.
 	Namespace string
 	// ClockIsWrong returns whether the clocks of the operator and of the API server differ.
 	ClockIsWrong func() bool
-	// Limits are those of the run's driver.
-	Limits Limits
+	// InFlight is how many snapshots may be uncut, of all PVCs: nothing says of which driver they are. Zero: any number.
+	InFlight int
 	// Moments returns what guards that have read since a time may have been shown, the latest first. Nil, in tests of other
 	// clauses: S2 is not judged.
 	Moments func(since time.Time) []Moment
@@ -52,18 +50,16 @@ type AtWrite struct {
 	creators map[string]time.Time
 	// deleters says when the operator started that has deleted a snapshot.
 	deleters map[types.UID]time.Time
-	// adopted are the schedules that the operators adopted: that may be undone.
-	adopted map[types.UID]bool
-	// versions are all that schedules, fleets and namespaces have been so far: what is written may be what was right once.
+	// versions are all that schedules have been so far: what is written may be what was right once.
 	versions versions
 }
 
 // NewAtWrite returns an AtWrite that has seen nothing.
-func NewAtWrite(objects func(context.Context) ([]client.Object, error), namespace string, clockIsWrong func() bool) *AtWrite {
+func NewAtWrite(objects func() []client.Object, namespace string, clockIsWrong func() bool) *AtWrite {
 	return &AtWrite{
 		Objects: objects, Namespace: namespace, ClockIsWrong: clockIsWrong,
 		lost: map[slot]*v1alpha1.SnapshotSchedule{}, creators: map[string]time.Time{},
-		deleters: map[types.UID]time.Time{}, adopted: map[types.UID]bool{},
+		deleters: map[types.UID]time.Time{},
 	}
 }
 
@@ -96,27 +92,16 @@ type Attempt struct {
 func nothing(int) {}
 
 // Write judges a write. What it returns is called with the status code of the answer.
-func (j *AtWrite) Write(ctx context.Context, a Attempt) (answered func(code int)) {
+func (j *AtWrite) Write(a Attempt) (answered func(code int)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	objects, err := j.Objects(ctx)
-	if err != nil {
-		j.fail("cannot be judged", "%s %s %s: %v", a.Verb, a.Resource, a.Name, err)
-		return nothing
-	}
-	for _, o := range objects {
-		j.versions.add(o)
-	}
-	st := StateOf(objects)
+	st := StateOf(j.Objects())
+	j.versions = j.versions.with(st.Schedules)
 	switch a.Resource {
 	case "volumesnapshots":
 		return j.snapshot(st, a)
 	case "snapshotschedules":
-		return j.schedule(ctx, st, a)
-	case "clustersnapshotschedules":
-		if a.Subresource != "status" {
-			j.fail("S1", "%s of ClusterSnapshotSchedule %s, of more than its status", a.Verb, a.Name)
-		}
+		return j.schedule(st, a)
 	case "events", "leases":
 	default:
 		j.fail("S1", "%s of %s %s", a.Verb, a.Resource, a.Name)
@@ -126,14 +111,6 @@ func (j *AtWrite) Write(ctx context.Context, a Attempt) (answered func(code int)
 
 func (j *AtWrite) fail(clause, format string, args ...any) {
 	j.found = append(j.found, clause+": "+fmt.Sprintf(format, args...))
-}
-
-// Remember adds what an object has been at some time, if it is of a kind whose versions count: an operator may be shown one that nobody
-// wrote in.
-func (j *AtWrite) Remember(o client.Object) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.versions.add(o)
 }
 
 // snapshot judges a write of a VolumeSnapshot.

@@ -4,7 +4,6 @@
 package judge
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -72,22 +71,22 @@ func (s *scene) delete() {
 }
 
 // found returns the violations of the write of a scene.
-func (s *scene) found(t *testing.T) []string {
+func (s *scene) found() []string {
 	objects := append([]client.Object{s.schedule, s.claim, s.old, s.recent}, s.others...)
 	objects = slices.DeleteFunc(objects, func(o client.Object) bool { return o.GetName() == "" })
 	for _, o := range objects {
 		o.SetResourceVersion("999")
 	}
-	s.judge.Objects = func(context.Context) ([]client.Object, error) { return objects, nil }
+	s.judge.Objects = func() []client.Object { return objects }
 	remove := func(gone client.Object) {
 		objects = slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool { return o == gone })
 	}
 	if s.first != nil {
-		answered := s.judge.Write(t.Context(), *s.first)
+		answered := s.judge.Write(*s.first)
 		remove(s.old)
 		answered(200)
 	}
-	answered := s.judge.Write(t.Context(), s.write)
+	answered := s.judge.Write(s.write)
 	if s.write.Resource == "snapshotschedules" {
 		remove(s.schedule)
 	}
@@ -119,7 +118,7 @@ func run(t *testing.T, cases []judgeCase) {
 				}
 				s.judge.Moments = func(time.Time) []Moment { return nil }
 				tc.prepare(s)
-				found := s.found(t)
+				found := s.found()
 				clause, part, _ := strings.Cut(tc.want, ": ")
 				if tc.want == "" && len(found) == 0 {
 					return
@@ -317,13 +316,11 @@ func TestJudgesCreates(t *testing.T) {
 		s.recent = newSnapshot("recent", noon.Add(-6*time.Hour))
 		s.take(newSnapshot("new", noon))
 	}
-	// One of another PVC of the driver exists, which is uncut.
-	busy := func(limits Limits, change func(*snapshotv1.VolumeSnapshot)) func(s *scene) {
+	// One of another PVC is uncut.
+	busy := func(change func(*snapshotv1.VolumeSnapshot)) func(s *scene) {
 		return func(s *scene) {
-			s.judge.Limits = limits
-			s.claim.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "example.com"}
+			s.judge.InFlight = 1
 			other := newClaim("other")
-			other.Annotations = s.claim.Annotations
 			one := builders.Existing(builders.Snapshot(s.schedule, other, noon.Add(-6*time.Hour)), "one", noon.Add(-time.Minute))
 			change(one)
 			s.others = []client.Object{other, one}
@@ -331,26 +328,6 @@ func TestJudgesCreates(t *testing.T) {
 		}
 	}
 	as := func(*snapshotv1.VolumeSnapshot) {}
-	// As before, but this PVC names no driver. The other's snapshot has a class.
-	unknown := func(drivers map[string]string, prepare func(s *scene)) func(s *scene) {
-		return func(s *scene) {
-			busy(Limits{InFlight: 1, Drivers: drivers}, func(v *snapshotv1.VolumeSnapshot) { v.Spec.VolumeSnapshotClassName = ptr.To("class") })(s)
-			s.claim.Annotations = nil
-			prepare(s)
-		}
-	}
-	recentOf := func(class string) func(s *scene) {
-		return func(s *scene) { s.recent.Spec.VolumeSnapshotClassName = &class }
-	}
-	one, two := map[string]string{"class": "example.com"}, map[string]string{"class": "example.com", "second": "second.com"}
-	uploading := func(v *snapshotv1.VolumeSnapshot) { cut(v, noon) }
-	failed := func(v *snapshotv1.VolumeSnapshot) {
-		cut(v, noon)
-		v.Status.Error = &snapshotv1.VolumeSnapshotError{}
-	}
-	limited := func(limits Limits) func(s *scene) {
-		return func(s *scene) { s.judge.Limits = limits; s.take(newSnapshot("new", noon)) }
-	}
 	run(t, []judgeCase{
 		{"a due one", func(s *scene) { s.take(newSnapshot("new", noon)) }, ""},
 		{"one without a schedule", func(s *scene) {
@@ -374,13 +351,6 @@ func TestJudgesCreates(t *testing.T) {
 			s.judge.ClockIsWrong = func() bool { asked++; return asked > 1 } // not at the delete
 		}, ""},
 		{"for no slot", func(s *scene) { s.take(newSnapshot("new", noon.Add(-time.Minute))) }, "Slot: which is not a slot"},
-		{"for a slot of a schedule that was made older after its creation, as workloads do", func(s *scene) {
-			young := s.schedule.DeepCopy()
-			young.CreationTimestamp.Time = noon
-			s.judge.Remember(young)
-			s.recent = &snapshotv1.VolumeSnapshot{}
-			s.take(newSnapshot("new", noon.Add(-6*time.Hour)))
-		}, ""},
 		{"for a time before the anchor", func(s *scene) { s.take(newSnapshot("new", noon.Add(-12*day))) }, "Slot: before the anchor"},
 		{"in the rhythm of a snapshot that a rollback carried over", func(s *scene) {
 			s.claim.CreationTimestamp.Time, s.recent = noon.Add(-time.Minute), ready("recent", 7*time.Hour)
@@ -405,28 +375,12 @@ func TestJudgesCreates(t *testing.T) {
 		}, ""},
 		{"while one is uncut that was not adopted yet", func(s *scene) { uncut(s); s.recent.OwnerReferences = nil }, "Slot: while recent existed"},
 		{"while one is uncut that it need not know", func(s *scene) { uncut(s); s.write.Sees = false }, ""},
-		{"while too many are in flight", busy(Limits{InFlight: 1}, as), "FLIGHT-1: while 1 of its driver were in flight"},
-		{"while too many are in flight, unseen", func(s *scene) { busy(Limits{InFlight: 1}, as)(s); s.write.Sees = false }, ""},
-		{"while too many are in flight of the only driver, which may be its own", unknown(one, func(*scene) {}), "FLIGHT-1: 1 of its driver"},
-		{"while too many are in flight of the driver of its newest snapshot", unknown(two, recentOf("class")), "FLIGHT-1: 1 of its driver"},
-		{"while too many are in flight of another driver than that of its newest snapshot", unknown(two, recentOf("second")), ""},
-		{"while too many are in flight of a driver that is known, and its own is not", unknown(two, func(*scene) {}), ""},
-		{"while too many are in flight of unknown drivers", unknown(two, func(s *scene) {
-			s.others[0].SetAnnotations(nil)
-			s.others[1].(*snapshotv1.VolumeSnapshot).Spec.VolumeSnapshotClassName = nil
-		}), "FLIGHT-1: 1 of its driver"},
-		{"while others are uploading", busy(Limits{InFlight: 1}, uploading), ""},
-		{"while too many are uploading", busy(Limits{Pending: 1}, uploading), "LIMIT-2: while 1 of its driver were pending"},
-		{"while others have failed", busy(Limits{Pending: 1}, failed), ""},
-		{"of a PVC without a place", limited(Limits{PerVolume: 1}), "LIMIT-3: while its PVC had 1"},
-		{"of a PVC with a place, as one is older than it", limited(Limits{PerVolume: 2}), ""},
-		{"of a PVC with a place, as another one is of another volume", func(s *scene) {
-			s.recent.Annotations[v1alpha1.AnnotationVolume] = "another"
-			limited(Limits{PerVolume: 1})(s)
-		}, ""},
+		{"while too many are in flight", busy(as), "FLIGHT-1: while 1 were in flight"},
+		{"while too many are in flight, unseen", func(s *scene) { busy(as)(s); s.write.Sees = false }, ""},
+		{"while others are uploading", busy(func(v *snapshotv1.VolumeSnapshot) { cut(v, noon) }), ""},
+		{"while one is uncut for long", busy(func(v *snapshotv1.VolumeSnapshot) { v.CreationTimestamp.Time = noon.Add(-time.Hour) }), ""},
+		{"while one is uncut that a user made", busy(func(v *snapshotv1.VolumeSnapshot) { v.Name = "by-hand" }), ""},
 		{"without the volume of its PVC", func(s *scene) { s.claim.Spec.VolumeName = "pv"; s.take(newSnapshot("new", noon)) }, "MAP-3: volume, pv"},
-		{"too soon after another of its PVC", limited(Limits{Spacing: 7 * time.Hour}), "LIMIT-4: 6h0m0s after recent"},
-		{"as long after another as it must be", limited(Limits{Spacing: 6 * time.Hour}), ""},
 	})
 }
 
@@ -487,18 +441,12 @@ func TestJudgesOtherWrites(t *testing.T) {
 			s.write = Attempt{Verb: "delete", Resource: "persistentvolumeclaims", Name: "data"}
 		}, "S1: delete of persistentvolumeclaims data"},
 		{"an update of a snapshot", func(s *scene) { s.write.Verb = "update" }, "S1: update of VolumeSnapshot old"},
-		{"a ClusterSnapshotSchedule's status", func(s *scene) {
-			s.write = Attempt{Verb: "patch", Resource: "clustersnapshotschedules", Subresource: "status", Name: namespace}
-		}, ""},
-		{"a ClusterSnapshotSchedule", func(s *scene) {
-			s.write = Attempt{Verb: "patch", Resource: "clustersnapshotschedules", Name: namespace}
-		}, "S1: of more than its status"},
 		{"a status", func(s *scene) { s.change(func(o *v1alpha1.SnapshotSchedule) { o.Status.ObservedGeneration = 1 }) }, ""},
 		{"a spec", func(s *scene) { s.change(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Suspend = true }) }, "S1: changed its spec"},
 		{"a schedule's labels", func(s *scene) {
 			s.change(func(o *v1alpha1.SnapshotSchedule) { o.Labels = map[string]string{"a": "b"} })
 		}, "S1: changed its spec, labels"},
-		{"a user's schedule, deleted", func(s *scene) { s.delete() }, "FLEET-3: it was deleted"},
+		{"a user's schedule, deleted", func(s *scene) { s.delete() }, "S1: delete of SnapshotSchedule every"},
 		{"a status of a schedule that somebody else deletes meanwhile", func(s *scene) {
 			s.change(func(o *v1alpha1.SnapshotSchedule) { o.DeletionTimestamp = &metav1.Time{Time: noon} })
 		}, ""},
@@ -515,139 +463,4 @@ func TestJudgesOtherWrites(t *testing.T) {
 			s.change(func(o *v1alpha1.SnapshotSchedule) { o.Finalizers = nil })
 		}, "S8: lost its finalizer while 1 snapshots refer to it, recent"},
 	})
-}
-
-// gold is a ClusterSnapshotSchedule that selects namespaces labeled gold. As in every run, it has the name of the run's namespace.
-func gold() *v1alpha1.ClusterSnapshotSchedule {
-	f := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: namespace, UID: "fleet", Generation: 1}}
-	f.Spec.NamespaceSelector.MatchLabels = map[string]v1alpha1.LabelValue{"backup": "gold"}
-	f.Spec.Template.Metadata.Labels = map[string]v1alpha1.LabelValue{"tier": "gold"}
-	f.Spec.Template.Spec = newSchedule("every").Spec
-	return f
-}
-
-func shopNamespace(labels map[string]string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, UID: "namespace", Labels: labels}}
-}
-
-var selected, unselected = map[string]string{"backup": "gold"}, map[string]string(nil)
-
-// goldsChild is the child of gold in namespace shop.
-func goldsChild(changes ...func(*v1alpha1.SnapshotSchedule)) *v1alpha1.SnapshotSchedule {
-	s := newSchedule(namespace)
-	s.Labels = map[string]string{v1alpha1.LabelMapKey: namespace, v1alpha1.LabelClusterSchedule: namespace, "tier": "gold"}
-	byGold(s)
-	s.Status.ObservedGeneration = 1
-	for _, change := range changes {
-		change(s)
-	}
-	return s
-}
-
-func byGold(s *v1alpha1.SnapshotSchedule) {
-	s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(gold(), v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
-}
-func same(*v1alpha1.SnapshotSchedule)       {}
-func suspend(s *v1alpha1.SnapshotSchedule)  { s.Spec.Suspend = true }
-func orphaned(s *v1alpha1.SnapshotSchedule) { s.OwnerReferences = nil }
-func weakened(s *v1alpha1.SnapshotSchedule) { s.Spec.SnapshotTTL = "1d" }
-func restored(s *v1alpha1.SnapshotSchedule) { s.Spec.SnapshotTTL = "10d" }
-func bronze(s *v1alpha1.SnapshotSchedule)   { s.Labels["tier"] = "bronze" }
-func owned(s *v1alpha1.SnapshotSchedule) {
-	s.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: string(gold().UID)}
-}
-func ownedBefore(s *v1alpha1.SnapshotSchedule) {
-	s.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: "before"}
-}
-func untagged(s *v1alpha1.SnapshotSchedule)   { s.Labels = map[string]string{"tier": "gold"} }
-func tagged(s *v1alpha1.SnapshotSchedule)     { s.Labels = goldsChild().Labels }
-func unlabeled(s *v1alpha1.SnapshotSchedule)  { s.Labels = nil }
-func unobserved(s *v1alpha1.SnapshotSchedule) { s.Status.ObservedGeneration = 0 }
-func confirmed(s *v1alpha1.SnapshotSchedule) {
-	s.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: "1"}
-}
-
-func TestJudgesChildren(t *testing.T) {
-	// child returns a scene with a child in a namespace with these labels.
-	child := func(labels map[string]string, is ...func(*v1alpha1.SnapshotSchedule)) func(s *scene) {
-		return func(s *scene) {
-			s.schedule, s.old.Name, s.recent.Name = goldsChild(is...), "", ""
-			s.others = []client.Object{gold(), shopNamespace(labels)}
-		}
-	}
-	change := func(prepare func(*scene), becomes func(*v1alpha1.SnapshotSchedule)) func(*scene) {
-		return func(s *scene) { prepare(s); s.change(becomes) }
-	}
-	gone := func(prepare func(*scene)) func(*scene) {
-		return func(s *scene) { prepare(s); s.delete() }
-	}
-	run(t, []judgeCase{
-		{"keeps the template's spec", change(child(selected), same), ""},
-		{"gets the template's spec", change(child(selected, weakened), restored), ""},
-		{"is suspended under an old view, in which its namespace was not selected yet", func(s *scene) {
-			change(child(selected), suspend)(s)
-			s.judge.Remember(shopNamespace(unselected))
-		}, ""},
-		{"is suspended, and its namespace was always selected", change(child(selected), suspend), "FLEET-2: not the template's"},
-		{"gets another spec", change(child(selected), weakened), "FLEET-2: not the template's"},
-		{"gets labels that are not the template's", change(child(selected), bronze), "FLEET-2: labels"},
-		{"is confirmed although its owner is not", change(child(selected), confirmed), "FLEET-9: nobody has confirmed"},
-		{"is released with its labels", change(child(selected), orphaned), "FLEET-3: released although"},
-		{"is released without its labels, and was never owned", change(child(selected, unlabeled), orphaned), ""},
-		{"is released without its labels, and was owned", change(child(selected, unlabeled, owned), orphaned), "FLEET-3: released although"},
-		{"is adopted", change(child(selected, orphaned), byGold), ""},
-		{"is adopted without its labels", change(child(selected, orphaned, unlabeled), byGold), "FLEET-3: adopted without"},
-		{"is adopted without its labels, and was owned", change(child(selected, orphaned, unlabeled, owned), byGold), ""},
-		{"is adopted without its labels, and was owned by one before", change(child(selected, orphaned, unlabeled, ownedBefore), byGold), "FLEET-3: adopted without"},
-		{"gets its labels back", change(child(selected, untagged, owned), tagged), ""},
-		{"gets labels back that it never had", change(child(selected, untagged), tagged), "FLEET-2: not the template's"},
-		{"is deleted, unselected and empty", gone(child(unselected, suspend)), ""},
-		{"is deleted while its namespace is selected", gone(child(selected)), "FLEET-4: selected"},
-		{"is deleted before it has observed its spec", gone(child(unselected, suspend, unobserved)), "FLEET-4: before it had observed"},
-		{"is deleted with snapshots", func(s *scene) {
-			gone(child(unselected, suspend))(s)
-			s.recent = ready("recent", time.Hour)
-			s.recent.OwnerReferences[0].UID = s.schedule.UID
-		}, "FLEET-4: snapshots of it were left"},
-	})
-	t.Run("is created where its owner does not select", func(t *testing.T) {
-		v := versions{}
-		v.add(gold())
-		v.add(shopNamespace(unselected))
-		if clause, why := v.forbiddenCreate(goldsChild()); clause != "FLEET-1" {
-			t.Errorf("%s: %s", clause, why)
-		}
-		v.add(shopNamespace(selected))
-		if clause, why := v.forbiddenCreate(goldsChild()); clause != "" {
-			t.Errorf("%s: %s", clause, why)
-		}
-	})
-}
-
-func TestEndStateOfAFleet(t *testing.T) {
-	child := goldsChild()
-	child.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: 2, Ready: 1}
-	child.Status.OldestRecoveryPointTime = &metav1.Time{Time: noon}
-	end := func(change func(*v1alpha1.ClusterSnapshotSchedule)) EndState {
-		f := gold()
-		f.Status.ObservedGeneration, f.Status.VolumeSnapshots = 1, &child.Status.Outputs.VolumeSnapshots
-		f.Status.OldestRecoveryPointTime = child.Status.OldestRecoveryPointTime
-		change(f)
-		return TakeEndState(StateOf([]client.Object{f, shopNamespace(selected), child}), noon)
-	}
-	reference := end(func(*v1alpha1.ClusterSnapshotSchedule) {})
-	reference.Wrong = nil // the child's status
-	for want, change := range map[string]func(*v1alpha1.ClusterSnapshotSchedule){
-		"status has":     func(f *v1alpha1.ClusterSnapshotSchedule) { f.Status.VolumeSnapshots = &v1alpha1.OutputCount{} },
-		"generation 0":   func(f *v1alpha1.ClusterSnapshotSchedule) { f.Status.ObservedGeneration = 0 },
-		"recovery point": func(f *v1alpha1.ClusterSnapshotSchedule) { f.Status.OldestRecoveryPointTime = nil },
-		"counts:":        func(f *v1alpha1.ClusterSnapshotSchedule) { f.Status.Outputs.SnapshotSchedules.Ready = 1 },
-		"Ready=True, Scheduled": func(f *v1alpha1.ClusterSnapshotSchedule) {
-			f.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Scheduled"}}
-		},
-	} {
-		if found := strings.Join(L1(reference, end(change)), "; "); !strings.Contains(found, want) {
-			t.Errorf("found %q, want %q", found, want)
-		}
-	}
 }

@@ -5,39 +5,23 @@ package judge
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 )
 
-// ReactionTime is within what time a due snapshot must be created and an expired one deleted, on a busy machine.
-const ReactionTime = 10 * time.Second
-
-// Late returns what was overdue all the time from one state to a later one, at least so long after it, for the PVCs that are not broken
-// (L3). broken is a pattern of their names, as for path.Match; empty if none is.
-func Late(before, after *State, at time.Time, within time.Duration, broken string) (found []string) {
-	for _, s := range after.Schedules {
-		was := withUID(before.Schedules, s.UID)
-		if was == nil || was.Generation != s.Generation {
-			continue
-		}
-		for _, e := range after.allSeries(s, at) {
-			earlier := before.series(e.Spec, was, e.mapKey, at.Add(-within))
-			excused := (earlier.claim == nil) != (e.claim == nil)
-			if e.claim != nil && !excused {
-				excused, _ = path.Match(broken, e.claim.Name)
-			}
-			if excused {
-				continue
-			}
+// Late returns what was due at least so long before a time, and is not done.
+func Late(st *State, at time.Time, within time.Duration) (found []string) {
+	for _, s := range st.Schedules {
+		for _, e := range st.allSeries(s, at) {
+			earlier := st.series(e.Spec, s, e.mapKey, at.Add(-within))
 			if slot := earlier.latestDue(); earlier.lacks(slot) && e.lacks(slot) && (e.ttl == 0 || e.now.Sub(slot) < e.ttl) {
-				found = append(found, fmt.Sprintf("PVC %s/%s got no snapshot for slot %s", s.Namespace, e.claim.Name, slot.UTC().Format(time.RFC3339)))
+				found = append(found, fmt.Sprintf("PVC %s got no snapshot for slot %s", e.claim.Name, slot.UTC().Format(time.RFC3339)))
 			}
 			for _, v := range e.snapshots {
-				if had := withUID(earlier.snapshots, v.UID); had != nil && earlier.mustBeDeleted(had) && e.mustBeDeleted(v) {
-					found = append(found, fmt.Sprintf("VolumeSnapshot %s/%s was not deleted", v.Namespace, v.Name))
+				if earlier.mustBeDeleted(v) && e.mustBeDeleted(v) {
+					found = append(found, fmt.Sprintf("VolumeSnapshot %s was not deleted", v.Name))
 				}
 			}
 		}

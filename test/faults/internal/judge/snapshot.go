@@ -6,7 +6,6 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -50,7 +49,7 @@ func (j *AtWrite) create(st *State, a Attempt) {
 		j.fail("S1", "VolumeSnapshot %s was created without a schedule or a slot", a.Name)
 		return
 	}
-	j.judgeLimits(st, v, of, a)
+	j.judgeInFlight(st, a)
 	for _, c := range []struct{ clause, why string }{
 		{"S4", j.takenTwice(st, of)}, {"Slot", j.noSlot(st, of)}, {"Slot", j.blocked(st, of, a)}, {"MAP-3", st.unnamedVolume(v, of)},
 	} {
@@ -82,7 +81,7 @@ func (j *AtWrite) noSlot(st *State, of slot) (why string) {
 	if claim == nil {
 		return "" // it is gone, and the operator does not know yet
 	}
-	for _, s := range j.versions.schedules {
+	for _, s := range j.versions {
 		if s.UID != of.schedule {
 			continue
 		}
@@ -100,9 +99,18 @@ func (j *AtWrite) noSlot(st *State, of slot) (why string) {
 	return why
 }
 
+// unnamedVolume returns why a new snapshot does not name the volume of its PVC.
+func (st *State) unnamedVolume(v *snapshotv1.VolumeSnapshot, of slot) string {
+	claim := withUID(st.Claims, types.UID(of.mapKey))
+	if claim == nil || v.Annotations["snapshots.mapcontroller.dev/volume"] == claim.Spec.VolumeName {
+		return ""
+	}
+	return "without the annotation of its PVC's volume, " + claim.Spec.VolumeName
+}
+
 // blocked returns which uncut snapshot of the series the operator must know, because that was there when it started or has been for long.
 func (j *AtWrite) blocked(st *State, of slot, a Attempt) string {
-	known := later(a.Started.Truncate(time.Second), time.Now().Add(-ReactionTime))
+	known := later(a.Started.Truncate(time.Second), time.Now().Add(-reactionTime))
 	s := withUID(st.Schedules, of.schedule)
 	for _, other := range st.Snapshots {
 		if s != nil && !counts(s, other) {
@@ -125,12 +133,12 @@ func counts(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot) bool {
 }
 
 const (
+	// reactionTime is within what time an operator on a busy machine is shown what there is.
+	reactionTime = 10 * time.Second
 	// guardsWindow is the maximum age of a delete's evidence when it is sent.
 	guardsWindow = 5 * time.Second
 	// newFor is how long a schedule deletes nothing that is older than itself.
 	newFor = time.Hour
-	// childDelay is how long the child of a ClusterSnapshotSchedule keeps at least what an edit would delete.
-	childDelay = time.Minute
 	// slack is how long a request takes on a busy machine.
 	slack = 2 * time.Second
 	// maxSkew is --max-clock-skew as shipped.
@@ -190,7 +198,7 @@ const mostTerminating = 10
 // terminating returns how many snapshots of a series that were cut are being deleted as an operator must know: it has deleted them, or others
 // had before it started or have for long.
 func (j *AtWrite) terminating(e *series, a Attempt) (n int) {
-	known := later(a.Started.Truncate(time.Second), time.Now().Add(-ReactionTime))
+	known := later(a.Started.Truncate(time.Second), time.Now().Add(-reactionTime))
 	for _, v := range e.snapshots {
 		by, own := j.deleters[v.UID]
 		own = own && by.Equal(a.Started)
@@ -267,7 +275,7 @@ func (j *AtWrite) forbidden(st *State, a Attempt, s *v1alpha1.SnapshotSchedule, 
 	case isUncut(v):
 		return "" // it holds no data, and no delay protects it
 	}
-	return st.delayed(s, v, now.Add(slack))
+	return delayed(s, v, now.Add(slack))
 }
 
 // unread returns which live reads a delete depends on that its operator has not made: of the schedule, the PVC, or a part of the floor.
@@ -299,17 +307,11 @@ func (e *series) unread(a Attempt, s *snapshotv1.VolumeSnapshot) string {
 }
 
 // delayed returns why the delay after an edit, or the first hour of a schedule, forbids a delete.
-func (st *State) delayed(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot, now time.Time) string {
-	own, record, confirmed := delayOf(s.Spec.Retention.EditDelay), s.Status.Retention, confirmsIt(s)
-	isChild := fleetOf(s) != ""
-	if isChild {
-		f := Named(st.Fleets, s.Name)
-		own, confirmed = max(own, childDelay), f != nil && confirmsIt(f) && reflect.DeepEqual(childSpec(f, !s.Spec.Suspend), s.Spec)
-	}
+func delayed(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot, now time.Time) string {
+	own, record := delayOf(s.Spec.Retention.EditDelay), s.Status.Retention
 	switch {
-	case confirmed && !isChild:
+	case s.Annotations[v1alpha1.AnnotationConfirmGeneration] == strconv.FormatInt(s.Generation, 10):
 		return ""
-	case confirmed: // which says nothing about what a new child finds
 	case record == nil && own > 0, record != nil && record.Generation != s.Generation:
 		return fmt.Sprintf("although status.retention has no record of generation %d", s.Generation)
 	case record != nil && now.Before(record.SinceTime.Add(max(own, delayOf(record.EditDelay)))):
@@ -327,11 +329,6 @@ func delayOf(text v1alpha1.Duration) time.Duration {
 		return longest
 	}
 	return d
-}
-
-// confirmsIt returns whether an object confirms its own generation.
-func confirmsIt(o client.Object) bool {
-	return o.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] == strconv.FormatInt(o.GetGeneration(), 10)
 }
 
 // patch judges a patch of a snapshot: an adoption, or the removal of a reference to a schedule.

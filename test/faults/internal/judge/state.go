@@ -5,7 +5,6 @@ package judge
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,10 +13,8 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,11 +24,9 @@ import (
 
 // State is what the API server held at one moment.
 type State struct {
-	Schedules  []*v1alpha1.SnapshotSchedule
-	Claims     []*corev1.PersistentVolumeClaim
-	Snapshots  []*snapshotv1.VolumeSnapshot
-	Fleets     []*v1alpha1.ClusterSnapshotSchedule
-	Namespaces []*corev1.Namespace
+	Schedules []*v1alpha1.SnapshotSchedule
+	Claims    []*corev1.PersistentVolumeClaim
+	Snapshots []*snapshotv1.VolumeSnapshot
 }
 
 // StateOf returns the state in which these objects exist.
@@ -45,36 +40,9 @@ func StateOf(objects []client.Object) *State {
 			st.Claims = append(st.Claims, o)
 		case *snapshotv1.VolumeSnapshot:
 			st.Snapshots = append(st.Snapshots, o)
-		case *v1alpha1.ClusterSnapshotSchedule:
-			st.Fleets = append(st.Fleets, o)
-		case *corev1.Namespace:
-			st.Namespaces = append(st.Namespaces, o)
 		}
 	}
 	return st
-}
-
-// Read returns what an API server holds of a namespace, with the namespace itself and the ClusterSnapshotSchedule of its name.
-func Read(ctx context.Context, live client.Reader, namespace string) (all []client.Object, err error) {
-	for _, list := range []client.ObjectList{
-		&v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{},
-	} {
-		if err := live.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return nil, err
-		}
-		_ = meta.EachListItem(list, func(o runtime.Object) error {
-			all = append(all, o.(client.Object))
-			return nil
-		})
-	}
-	for _, o := range []client.Object{&v1alpha1.ClusterSnapshotSchedule{}, &corev1.Namespace{}} {
-		if err := live.Get(ctx, client.ObjectKey{Name: namespace}, o); client.IgnoreNotFound(err) != nil {
-			return nil, err
-		} else if err == nil {
-			all = append(all, o)
-		}
-	}
-	return all, nil
 }
 
 // Named returns the object of a name, nil if there is none.
@@ -104,13 +72,6 @@ func (st *State) ownerOf(v *snapshotv1.VolumeSnapshot) *v1alpha1.SnapshotSchedul
 	return find(st.Schedules, func(s *v1alpha1.SnapshotSchedule) bool { return Owned(v, s) })
 }
 
-// hasSnapshots returns whether a snapshot refers to a schedule, or is its own by its labels.
-func (st *State) hasSnapshots(s *v1alpha1.SnapshotSchedule) bool {
-	return slices.ContainsFunc(st.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool {
-		return refers(v, s.UID) || IsTagged(v, s) && metav1.GetControllerOfNoCopy(v) == nil
-	})
-}
-
 // Owned returns whether a snapshot is a schedule's own: controlled by it or, if it owns by labels, by nothing; and not released by its
 // labels.
 func Owned(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule) bool {
@@ -129,15 +90,8 @@ func OwnsByLabels(s *v1alpha1.SnapshotSchedule) bool {
 }
 
 // controllerOf returns the UID of the schedule that controls an object, empty if none does.
-func controllerOf(o client.Object) types.UID { return controllerOfKind(o, "SnapshotSchedule") }
-
-// fleetOf returns the UID of the ClusterSnapshotSchedule that controls a schedule, empty if none does.
-func fleetOf(s *v1alpha1.SnapshotSchedule) types.UID {
-	return controllerOfKind(s, "ClusterSnapshotSchedule")
-}
-
-func controllerOfKind(o client.Object, kind string) types.UID {
-	if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.Kind == kind {
+func controllerOf(o client.Object) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.Kind == "SnapshotSchedule" {
 		return ref.UID
 	}
 	return ""

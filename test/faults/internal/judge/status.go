@@ -126,35 +126,6 @@ func inSeconds(at time.Time) *metav1.Time {
 	return &metav1.Time{Time: at.Truncate(time.Second)}
 }
 
-// fleetErrors returns where the status of a ClusterSnapshotSchedule contradicts those of its children.
-func (st *State) fleetErrors(f *v1alpha1.ClusterSnapshotSchedule) []string {
-	switch {
-	case f.DeletionTimestamp != nil:
-		return nil
-	case f.Status.ObservedGeneration != f.Generation:
-		return []string{fmt.Sprintf("%s: status is of generation %d, want %d", f.Name, f.Status.ObservedGeneration, f.Generation)}
-	}
-	var want v1alpha1.OutputCount
-	var oldest *metav1.Time
-	for _, s := range st.Schedules {
-		n := Named(st.Namespaces, s.Namespace)
-		if fleetOf(s) != f.UID || n == nil || n.DeletionTimestamp != nil || !hasTags(s, f.Name) {
-			continue
-		}
-		want.Total += s.Status.Outputs.VolumeSnapshots.Total
-		want.Ready += s.Status.Outputs.VolumeSnapshots.Ready
-		want.Terminating += s.Status.Outputs.VolumeSnapshots.Terminating
-		if at := s.Status.OldestRecoveryPointTime; selects(f, n) && at != nil && (oldest == nil || at.Before(oldest)) {
-			oldest = at
-		}
-	}
-	if got := f.Status.VolumeSnapshots; got == nil || *got != want || !f.Status.OldestRecoveryPointTime.Equal(oldest) {
-		return []string{fmt.Sprintf("%s: status has %v and the recovery point %v, want %v and %v",
-			f.Name, got, f.Status.OldestRecoveryPointTime, want, oldest)}
-	}
-	return nil
-}
-
 // StuckDeletes returns how many snapshots of a schedule that were cut are being deleted for so long that the storage does not finish it.
 func (st *State) StuckDeletes(s *v1alpha1.SnapshotSchedule, now time.Time) (stuck int) {
 	for _, e := range st.allSeries(s, now) {

@@ -83,7 +83,7 @@ func (w *world) judgeEnd() (found []string) {
 		found = append(found, "L1: at the end "+fmt.Sprintf(format, args...))
 	}
 	all := w.state()
-	for _, wrong := range slices.Concat(judge.StatusErrors(all, time.Now()), judge.Late(all, all, time.Now(), slack, "")) {
+	for _, wrong := range slices.Concat(judge.StatusErrors(all, time.Now()), judge.Late(all, time.Now(), slack)) {
 		fail("%s", wrong)
 	}
 	for _, name := range judge.Unready(all, time.Now().Add(-slack)) {

@@ -4,7 +4,6 @@
 package simulation
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -121,7 +120,7 @@ func (o *operator) judgeWrite(q kube.Request, a judge.Attempt) (answered func(in
 		o.judgeMember(stored.(*snapshotv1.VolumeSnapshot), a)
 		return func(int) {}
 	}
-	return o.judge.Write(context.Background(), a)
+	return o.judge.Write(a)
 }
 
 // judgeDelete judges the delete of a group snapshot.
@@ -157,7 +156,7 @@ func (o *operator) judgeDelete(g *groupv1.VolumeGroupSnapshot, a judge.Attempt) 
 		must(err)
 		one := a
 		one.Resource, one.Name, one.Body, one.Read = kube.Snapshots.Resource().Resource, part.Name, body, nil
-		done = append(done, o.judge.Write(context.Background(), one))
+		done = append(done, o.judge.Write(one))
 	}
 	return func(code int) {
 		for _, answered := range done {
@@ -211,8 +210,8 @@ func (w *world) judgeGroups() (found []string) {
 		found = append(found, "L1: at the end "+fmt.Sprintf(format, args...))
 	}
 	st, late := judge.StateOf(w.judged()), map[string]int{}
-	for _, wrong := range judge.Late(st, st, time.Now(), slack, "") {
-		part, is := strings.CutPrefix(wrong, "VolumeSnapshot "+kube.Namespace+"/")
+	for _, wrong := range judge.Late(st, time.Now(), slack) {
+		part, is := strings.CutPrefix(wrong, "VolumeSnapshot ")
 		if !is {
 			fail("%s", wrong)
 			continue

@@ -114,7 +114,7 @@ func (o *operator) run(ctx context.Context) error {
 		// One: two workers that share a live read would wait for each other on a lock, and time would stand still.
 		Workers: 1, StatusInterval: o.statusInterval, DeletesPerSecond: 50, MaxClockSkew: maxClockSkew, Clock: clock, Stores: stores,
 	}
-	engine, err := snapshots.MapController(options, &events.FakeRecorder{}, 0).New(
+	engine, err := snapshots.MapController(options, &events.FakeRecorder{}, o.inFlight).New(
 		mapcontroller.Dependencies{Client: api, Live: api, Scheme: cluster.Scheme, Discovery: allInstalled{}}, options)
 	must(err)
 	informer := func(o client.Object, indexers ...toolscache.Indexers) cache.Informer {

@@ -100,7 +100,7 @@ func TestClocksThatJump(t *testing.T) {
 						}
 						s.expectReady(v1alpha1.ReasonScheduled)
 						s.expect(v1alpha1.ConditionRetentionPaused, v1alpha1.ReasonRetentionRunning)
-						if late := judge.Late(s.state(), s.state(), time.Now(), tolerance, ""); len(late) > 0 {
+						if late := judge.Late(s.state(), time.Now(), tolerance); len(late) > 0 {
 							t.Errorf("at the end: %q", late)
 						}
 					})

@@ -88,6 +88,8 @@ func simulate(tb *testing.T, t *rapid.T, takesGroups bool, happened *counts) {
 	r := dice(t, "cluster")
 	w := newWorld(start, r.Uint64(), pick(r, 5*time.Second, time.Minute, 10*time.Minute))
 	w.counts, w.takesGroups = happened, takesGroups
+	w.inFlight = pick(r, 0, 1, 2)
+	w.judge.InFlight = w.inFlight
 	defer w.end()
 	var u *users
 	w.locked(func() {

@@ -33,7 +33,6 @@
 package simulation
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -69,6 +68,10 @@ type world struct {
 
 	driver driver
 
+	// inFlight is how many snapshots may be in flight; zero: any number. It is judged unless the clock of operators is wrong, or was lately.
+	inFlight int
+	// moved is when that clock was last set right.
+	moved time.Time
 	// takesGroups is whether schedules take group snapshots, instead of single ones.
 	takesGroups    bool
 	statusInterval time.Duration
@@ -98,11 +101,11 @@ func newWorld(start time.Time, seed uint64, statusInterval time.Duration) *world
 		return types.UID(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x",
 			uids.Uint32(), uids.Uint32()&0xffff, uids.Uint32()&0xfff, uids.Uint32()&0xfff, uids.Uint64()&0xffffffffffff))
 	}}
-	w.judge = judge.NewAtWrite(func(context.Context) ([]client.Object, error) {
+	w.judge = judge.NewAtWrite(func() []client.Object {
 		if w.asParts {
-			return w.judged(), nil
+			return w.judged()
 		}
-		return w.objects(), nil
+		return w.objects()
 	}, kube.Namespace, w.clocksDiffer)
 	w.judge.Moments = w.moments
 	return w
@@ -253,6 +256,16 @@ func (w *world) setClocks(clock, date time.Duration) {
 		return
 	}
 	w.clockOff, w.dateOff = clock, date
+	// By a wrong clock, snapshots are in flight for longer or not so long.
+	if w.judge.InFlight = 0; clock == 0 {
+		moved := time.Now()
+		w.moved = moved
+		w.after(2*time.Hour, func() {
+			if w.moved.Equal(moved) {
+				w.judge.InFlight = w.inFlight
+			}
+		})
+	}
 }
 
 // operatorClock is the clock of operators.
