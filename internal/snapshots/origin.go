@@ -230,8 +230,8 @@ func (o origin) owner(before string) string {
 	return before
 }
 
-// confirmHint says what deletes the snapshots that wait, with the command that confirms a schedule's generation or, for a child, that of its
-// ClusterSnapshotSchedule.
+// confirmHint says what deletes the snapshots that wait, with the command that confirms a schedule's generation or, for a child, that of
+// its ClusterSnapshotSchedule.
 func (o origin) confirmHint(s *v1alpha1.SnapshotSchedule) string {
 	const annotate = "kubectl annotate %s --overwrite %s=%d"
 	switch {

@@ -58,7 +58,8 @@ func New(f *term.Factory, unfinished protection.ReadRollbacks) *cobra.Command {
 			if len(found.Unread) == 0 && found.Missing != nil {
 				return found.Missing
 			}
-			if len(found.Claims)+len(found.Leftovers)+len(found.Rollbacks)+len(found.Unread) == 0 && !output.Structured() && output.Format != term.Names {
+			nothing := len(found.Claims)+len(found.Leftovers)+len(found.Rollbacks)+len(found.Unread) == 0
+			if nothing && !output.Structured() && output.Format != term.Names {
 				return scope.NothingFound(cmd.Context(), f)
 			}
 			if err := printCoverage(f.Out, &output, found, contexts != "", scope.AllNamespaces || contexts != "", now); err != nil {

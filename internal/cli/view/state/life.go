@@ -138,6 +138,7 @@ func (s *ScheduleStatus) LifeWords(style term.Style) []string {
 	if s.Silent == 0 {
 		return nil
 	}
+	namespace := term.ShellWord(cmp.Or(s.operatorNamespace, view.DocumentedNamespace))
 	return []string{fmt.Sprintf("%s: kubectl -n %s get pods,lease",
-		style.Bad("Operator: no sign of life since "+duration.HumanDuration(s.Silent)), term.ShellWord(cmp.Or(s.operatorNamespace, view.DocumentedNamespace)))}
+		style.Bad("Operator: no sign of life since "+duration.HumanDuration(s.Silent)), namespace)}
 }

@@ -249,6 +249,6 @@ func finish(s *State, c *Claim) (*Step, error) {
 	}
 	r := *c.record
 	r.Finished = &metav1.Time{Time: s.Now}
-	return did(10, []change.Change{setRecord(c.target, &r)}, "Note on PersistentVolume %s that the rollback of PersistentVolumeClaim %s is finished",
-		c.target.Name, c.Name), nil
+	return did(10, []change.Change{setRecord(c.target, &r)},
+		"Note on PersistentVolume %s that the rollback of PersistentVolumeClaim %s is finished", c.target.Name, c.Name), nil
 }

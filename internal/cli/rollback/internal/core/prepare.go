@@ -175,8 +175,8 @@ func retain(s *State, c *Claim) (*Step, error) {
 	}
 	for _, v := range []*corev1.PersistentVolume{c.target, c.oldVolume(s)} {
 		if v != nil && v.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
-			return did(4, []change.Change{reclaim(v, corev1.PersistentVolumeReclaimRetain)}, "Set the reclaim policy of PersistentVolume %s to Retain",
-				v.Name), nil
+			return did(4, []change.Change{reclaim(v, corev1.PersistentVolumeReclaimRetain)},
+				"Set the reclaim policy of PersistentVolume %s to Retain", v.Name), nil
 		}
 	}
 	return nil, nil

@@ -203,8 +203,8 @@ func moving(do stage) stage {
 // next returns the next step; nil if there is none.
 func (s *State) next() (*Step, error) {
 	stages := []stage{
-		takeLock, moving(awaitBinding), moving(hold), moving(takeSafety), moving(restoreTarget), moving(writeRecord), closeBase, moving(retain), moving(holdOn),
-		moving(awaitSnapshots), moving(scaleDown), moving(awaitPods), deleteRestored, unreserve, moving(reserve), moving(deleteOld),
+		takeLock, moving(awaitBinding), moving(hold), moving(takeSafety), moving(restoreTarget), moving(writeRecord), closeBase,
+		moving(retain), moving(holdOn), moving(awaitSnapshots), moving(scaleDown), moving(awaitPods), deleteRestored, unreserve, moving(reserve), moving(deleteOld),
 		moving(completeClaim), moving(createClaim), moving(carryOver), moving(include), giveBack, dropSafeties, dropRestored, unhold,
 		scaleUp, moving(finish), releaseLock,
 	}
