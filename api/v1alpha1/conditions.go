@@ -235,10 +235,12 @@ const (
 	// the snapshot. While 10 snapshots of a PVC are terminating, retention deletes no other.
 	ReasonDeletionStuck = "DeletionStuck"
 
-	// ReasonSnapshotKeepsClaim means that the PVC has been terminating for more than 2 minutes, and
-	// has a snapshot that is not ready. The snapshot controller keeps the PVC until the snapshot is
-	// ready or deleted. A snapshot that failed is deleted by itself, unless it is held, or the PVC
-	// has no newer ready snapshot and fewer than spec.retention.minReady ready ones.
+	// ReasonSnapshotKeepsClaim means that the PVC has been terminating for more than 2 minutes, and a
+	// snapshot that was taken of a PVC of its name is not ready. The snapshot controller keeps the PVC
+	// until the snapshot is ready or gone. It may be one that is being deleted, a member of a group
+	// snapshot, or one of an earlier PVC of the same name. A snapshot that failed is deleted by itself,
+	// unless it is held, or no newer one of its series is ready and fewer than
+	// spec.retention.minReady are.
 	ReasonSnapshotKeepsClaim = "SnapshotKeepsClaim"
 
 	// ReasonRestorePending means that a PVC which is restored from a snapshot of this PVC has been

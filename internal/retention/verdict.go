@@ -68,8 +68,8 @@ const (
 	// is set, it is beyond readyDeadline and older than every ready snapshot that is kept;
 	// or it failed, a slot is due, and the volume has no place for another snapshot.
 	Superseded
-	// KeepsClaim deletes a cut snapshot that failed while its PVC is being deleted: the snapshot
-	// controller keeps the PVC while one of its snapshots is not ready, and nothing retries it.
+	// KeepsClaim deletes a cut snapshot that failed while its PVC, or a later one of the same name, is
+	// being deleted: the snapshot controller keeps that one while a snapshot of the name is not ready, and nothing retries it.
 	KeepsClaim
 )
 

@@ -53,7 +53,7 @@ type Clone struct {
 }
 
 // triedDrivers are those with which two contents of one handle were tried: docs/drivers.md says how.
-var triedDrivers = []string{"mock.csi.k8s.io"}
+var triedDrivers = []string{"mock.csi.k8s.io", "hostpath.csi.k8s.io"}
 
 // secretAnnotations are what the driver needs for a content, besides its class.
 var secretAnnotations = []string{

@@ -6,6 +6,7 @@ package recovery
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -334,4 +335,16 @@ func TestCloneRenewsItsHold(t *testing.T) {
 	expect(t, "hold", c.Original.Snapshot.Annotations[v1alpha1.AnnotationHold], "2026-11-23T01:00:00Z")
 	until(t, c, "")
 	expect(t, "hold", c.Original.Snapshot.Annotations[v1alpha1.AnnotationHold], "")
+}
+
+func TestTriedDriversAreInTheDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/drivers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, driver := range triedDrivers {
+		if !strings.Contains(string(page), "\n| `"+driver+"` ") {
+			t.Errorf("docs/drivers.md does not say what was tried with %s", driver)
+		}
+	}
 }
