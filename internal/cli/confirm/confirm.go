@@ -39,7 +39,7 @@ func New(f *term.Factory) *cobra.Command {
 
   # The same for the template of a ClusterSnapshotSchedule, in all namespaces
   kubectl snapsched confirm --cluster-schedule gold`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              term.AtMostOne("NAME"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			name := strings.Join(args, "")

@@ -70,7 +70,7 @@ func New(f *term.Factory) *cobra.Command {
 
   # What is deleted with the schedule?
   kubectl snapsched preview --delete nightly`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              term.AtMostOne("NAME"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			return o.run(ctx, f, strings.Join(args, ""))

@@ -85,7 +85,7 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 
   # Only show the manifest
   kubectl snapsched restore --pvc pgdata --dry-run=client -o yaml`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              term.AtMostOne("SNAPSHOT"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSnapshots()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			r.Snapshot = strings.Join(args, "")

@@ -113,7 +113,7 @@ func checkArgs(cmd *cobra.Command, args []string) error {
 			return fmt.Errorf("specify one SnapshotSchedule, not %d; what to wait for is written with =: --wait=%s", len(args), arg)
 		}
 	}
-	return cobra.MaximumNArgs(1)(cmd, args)
+	return term.AtMostOne("NAME")(cmd, args)
 }
 
 // ofAny requests snapshots of what the user names.

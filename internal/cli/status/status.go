@@ -37,7 +37,7 @@ func New(f *term.Factory) *cobra.Command {
 
   # The names of PVCs with a problem, in all namespaces
   kubectl snapsched status -A -o json | jq -r '.items[].persistentVolumeClaims[] | select(.problems) | .name'`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              term.AtMostOne("NAME"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			f.ClassesDenied = true

@@ -33,7 +33,7 @@ func NewTimeline(f *term.Factory) *cobra.Command {
 
   # One PVC, on a line of 160 columns, without colors
   COLUMNS=160 NO_COLOR=1 kubectl snapsched timeline nightly --pvc data-0`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              term.AtMostOne("NAME"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			all, err := readTimelines(ctx, f, &scope, args, claim)
@@ -81,7 +81,11 @@ func readTimelines(ctx context.Context, f *term.Factory, scope *term.Scope, args
 			all = append(all, t)
 		}
 	}
-	if claim != "" && len(all) == 0 && len(found) > 0 {
+	switch {
+	case claim == "" || len(all) > 0 || len(found) == 0:
+	case len(args) > 0:
+		return nil, fmt.Errorf("schedule %s neither selects PVC %s nor has snapshots of it", args[0], claim)
+	default:
 		return nil, fmt.Errorf("no schedule shown here selects PVC %s or has snapshots of it", claim)
 	}
 	return all, nil

@@ -24,3 +24,13 @@ func Argument(what string, most int) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// AtMostOne returns the check of a command that can do without its argument.
+func AtMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return Argument(what, 1)(cmd, args)
+	}
+}

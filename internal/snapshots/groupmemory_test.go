@@ -1,0 +1,61 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"runtime"
+	"testing"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// BenchmarkHeapOfGroups is what the caches hold of a group snapshot with so many PVCs, and of each of its members. Each object is decoded on
+// its own, as those of the API server are.
+func BenchmarkHeapOfGroups(b *testing.B) {
+	for _, claims := range []int{2, 10, 100} {
+		b.Run(fmt.Sprintf("claims=%d", claims), func(b *testing.B) {
+			var names string
+			for i := range claims {
+				names += fmt.Sprintf("data-database-%02d ", i)
+			}
+			g := group(time.Hour, names, names)
+			n := 20_000 / claims
+			for b.Loop() { //nolint:revive // what is measured is memory
+			}
+			b.ReportMetric(cachedSize(b, n, g.VolumeGroupSnapshot, func() client.Object { return &groupv1.VolumeGroupSnapshot{} }, stripGroup), "B/group")
+			b.ReportMetric(cachedSize(b, n, g.members[0], func() client.Object { return &snapshotv1.VolumeSnapshot{} }, stripMember), "B/member")
+		})
+	}
+}
+
+// cachedSize returns the bytes that one of n objects takes in a cache.
+func cachedSize(b *testing.B, n int, o client.Object, empty func() client.Object, strip toolscache.TransformFunc) float64 {
+	b.Helper()
+	text, err := json.Marshal(o)
+	must(b, err)
+	text = shortUID.ReplaceAll(text, []byte("0f6d5c8e-1b2a-4c3d-9e8f-0011223344$1"))
+	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
+	size := heapOf(func() {
+		for i := range n {
+			decoded := empty()
+			must(b, json.Unmarshal(text, decoded))
+			decoded.SetName(fmt.Sprintf("%s-%d", o.GetName(), i))
+			stripped, err := strip(decoded)
+			must(b, err)
+			must(b, store.Add(stripped))
+		}
+	})
+	runtime.KeepAlive(store)
+	return float64(size) / float64(n)
+}
+
+// shortUID are the UIDs of the tests' PVCs, which are shorter than real ones.
+var shortUID = regexp.MustCompile(`data-database-(\d\d)-uid`)
