@@ -56,7 +56,7 @@ func TestStatusOfARelabeledPVCCountsWhatItsOldGroupHasOfIt(t *testing.T) {
 	clitest.Golden(t, func(b *bytes.Buffer) error {
 		return printStatus(b, &term.Output{}, []state.ScheduleStatus{state.StatusOf(found[0], inv, now)}, now)
 	}, `
-shop/groups: every 24h of PVCs with app=db, in groups by label db, TTL 10d
+shop/groups: every 24h, PVCs with app=db, in groups by label db, TTL 10d
   Protected: 2 of 2 PVCs
   No status yet: the operator has not seen this schedule. Is it running?
 PVC                GROUP    NEWEST READY   NEXT          SNAPSHOTS   PROBLEM
