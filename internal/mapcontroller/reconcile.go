@@ -134,7 +134,7 @@ func (c *Controller) observe(
 			seen.SameSince, seen.ChangingSince = c.steady.Observe(req, seen.Selected, seen.Now)
 		}
 		seen.Elsewhere = c.lookup.Elsewhere(parent, req.MapKey, seen.Selected, seen.Outputs)
-		seen.Children = c.lookup.Children(slices.Concat(seen.Outputs, seen.Elsewhere))
+		seen.Children = append(c.lookup.Children(seen.Outputs), c.lookup.Children(seen.Elsewhere)...)
 		if c.spec.Related != nil {
 			seen.Related = c.spec.Related(parent.Object, req.MapKey)
 		}

@@ -92,7 +92,7 @@ var leavingIndex = informer.Index{Name: Name + "/leaving", Values: func(o client
 
 // leavingFrom returns the PVCs of a namespace that are being deleted and whose names are those of the sources of some snapshots.
 func leavingFrom(stores *informer.Stores, namespace string, snapshots func() []client.Object) []client.Object {
-	leaving := stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, leavingIndex, namespace)
+	leaving := stores.ByIndex(nil, anyClaim, leavingIndex, namespace)
 	if len(leaving) == 0 {
 		return nil
 	}
