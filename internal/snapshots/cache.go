@@ -74,7 +74,6 @@ type newInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration,
 var (
 	anyGroup      = &groupv1.VolumeGroupSnapshot{}
 	anyGroupClass = &groupv1.VolumeGroupSnapshotClass{}
-	anyClaim      = &corev1.PersistentVolumeClaim{}
 	anySchedule   = &v1alpha1.SnapshotSchedule{}
 	anySnapshot   = &snapshotv1.VolumeSnapshot{}
 	anyClass      = &snapshotv1.VolumeSnapshotClass{}

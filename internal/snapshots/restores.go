@@ -82,6 +82,9 @@ func Restores(namespace string, claims []client.Object) []client.Object {
 // PVC of that name is being deleted.
 const leavingCheck = time.Minute
 
+// anyClaim is the example of the kind that is looked up.
+var anyClaim = &corev1.PersistentVolumeClaim{}
+
 // leavingIndex finds the PVCs that are being deleted, by their namespace.
 var leavingIndex = informer.Index{Name: Name + "/leaving", Values: func(o client.Object) []string {
 	if o.GetDeletionTimestamp() != nil {
