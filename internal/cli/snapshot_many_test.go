@@ -125,13 +125,14 @@ func TestAnEditOfATenantStopsNoConfirmationOfAFleet(t *testing.T) {
 
 // Contract: CLI-9.
 func TestAnEditOfATenantStopsNoRequestOfAFleet(t *testing.T) {
-	for name, edit := range map[string]func(*v1alpha1.SnapshotScheduleSpec){
-		"none":            func(*v1alpha1.SnapshotScheduleSpec) {},
-		"an invalid spec": func(s *v1alpha1.SnapshotScheduleSpec) { s.Jitter = "7h" },
-		"another selector": func(s *v1alpha1.SnapshotScheduleSpec) {
-			s.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"a": "b"}
+	for name, edit := range map[string]func(*v1alpha1.SnapshotSchedule){
+		"none":            func(*v1alpha1.SnapshotSchedule) {},
+		"an invalid spec": func(s *v1alpha1.SnapshotSchedule) { s.Spec.Jitter = "7h" },
+		"another selector": func(s *v1alpha1.SnapshotSchedule) {
+			s.Spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"a": "b"}
 		},
-		"a group of no PVC": func(s *v1alpha1.SnapshotScheduleSpec) { s.Group = &v1alpha1.Group{ByLabel: "group"} },
+		"a group of no PVC":           func(s *v1alpha1.SnapshotSchedule) { s.Spec.Group = &v1alpha1.Group{ByLabel: "group"} },
+		"neither an owner nor labels": func(s *v1alpha1.SnapshotSchedule) { s.OwnerReferences, s.Labels = nil, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: "gold", UID: "fleet-uid", Generation: 2}}
@@ -144,7 +145,7 @@ func TestAnEditOfATenantStopsNoRequestOfAFleet(t *testing.T) {
 					*metav1.NewControllerRef(fleet, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
 				child.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: "fleet-uid"}
 				if namespace == "evil" {
-					edit(&child.Spec)
+					edit(child)
 				}
 				objects = append(objects, child, claim, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 			}

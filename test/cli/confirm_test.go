@@ -67,9 +67,9 @@ var _ = Describe("confirm", func() {
 		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("use --cluster-schedule " + fleet.Name))
 		bare := child.DeepCopy()
 		bare.Labels, bare.OwnerReferences = nil, nil
+		bare.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: string(fleet.UID)}
 		put(child.CreationTimestamp.Time, bare)
 		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("use --cluster-schedule "+fleet.Name), "a tenant took off its owner")
-		put(child.CreationTimestamp.Time, child)
 		Expect(confirmation(child)).To(BeEmpty())
 
 		Expect(env.succeeds("confirm", "--cluster-schedule", fleet.Name)).To(Equal(env.namespace + ": 5 snapshots\n5 snapshots will be deleted at once\n" +

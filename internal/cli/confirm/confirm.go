@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -86,13 +85,13 @@ func confirmCluster(ctx context.Context, f *term.Factory, name string) error {
 	}
 	confirmed := fleet.DeepCopy()
 	confirm(confirmed)
-	children, err := view.ReadSchedules(ctx, f, "", v1alpha1.LabelClusterSchedule+"="+name)
+	children, err := view.ReadSchedules(ctx, f, "", "") // a tenant may have taken off the labels of one
 	if err != nil {
 		return err
 	}
 	total := 0
 	for _, s := range children {
-		if !metav1.IsControlledBy(s, fleet) {
+		if !snapshots.OwnedBy(fleet, s) {
 			continue
 		}
 		_, namespace := snapshots.OriginNames(s)

@@ -59,7 +59,7 @@ func childVariants(ctx context.Context, f *term.Factory, manifest *unstructured.
 
 // owns returns whether a SnapshotSchedule is a child, or is adopted as one.
 func (e *clusterEdit) owns(s document, namespace string) bool {
-	return e.before != nil && metav1.IsControlledBy(s, e.before) ||
+	return e.before != nil && snapshots.OwnedBy(e.before, s.SnapshotSchedule) ||
 		metav1.GetControllerOf(s) == nil && s.Labels[v1alpha1.LabelClusterSchedule] == e.after.Name && s.Labels[v1alpha1.LabelMapKey] == namespace
 }
 

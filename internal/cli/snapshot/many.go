@@ -10,8 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -110,13 +108,13 @@ func (r *request) childrenOf(ctx context.Context, fleet *v1alpha1.ClusterSnapsho
 	if err != nil {
 		return nil, err
 	}
-	all, err := view.ReadSchedules(ctx, r.Factory, "", labels.Set{v1alpha1.LabelClusterSchedule: fleet.Name}.String())
+	all, err := view.ReadSchedules(ctx, r.Factory, "", "") // a tenant may have taken off the labels of one
 	if err != nil {
 		return nil, err
 	}
 	in := map[string]*v1alpha1.SnapshotSchedule{}
 	for _, s := range all {
-		if s.Name == fleet.Name && metav1.IsControlledBy(s, fleet) {
+		if snapshots.OwnedBy(fleet, s) {
 			in[s.Namespace] = s
 		}
 	}
