@@ -34,13 +34,17 @@ func (o *options) up(ctx context.Context, _ []string) error {
 	if o.folder != "" {
 		flag = " --dir " + quote(o.folder)
 	}
+	cgo := "" // else go would compile this program again, in silence, if make has compiled it without cgo
+	if value := os.Getenv("CGO_ENABLED"); value != "" {
+		cgo = "CGO_ENABLED=" + quote(value) + " "
+	}
 	fmt.Printf(`
   kubeconfig  %s
   logs        %s
-  to use it   eval "$(go -C hack/cluster run . env%s)"
-  to stop it  go -C hack/cluster run . down%s
+  to use it   eval "$(%sgo -C hack/cluster run . env%s)"
+  to stop it  %sgo -C hack/cluster run . down%s
 
-`, s.Dir.Kubeconfig(), s.Dir.Logs(), flag, flag)
+`, s.Dir.Kubeconfig(), s.Dir.Logs(), cgo, flag, cgo, flag)
 	return nil
 }
 

@@ -100,7 +100,7 @@ var _ = Describe("groups", Ordered, func() {
 			Expect(r.out).NotTo(ContainSubstring("NoGroupSnapshotClass"), command)
 			Expect(r.errOut).To(ContainSubstring(`cannot list resource "volumegroupsnapshotclasses"`), command)
 		}
-		Expect(tenant.succeeds("snapshot", "vm")).To(ContainSubstring("requested 1 snapshot"))
+		Expect(tenant.succeeds("snapshot", "vm")).To(ContainSubstring("requested 1 group snapshot"))
 	})
 
 	It("are explained, also by the name of a member", func() {

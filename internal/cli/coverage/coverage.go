@@ -24,7 +24,7 @@ func New(f *term.Factory, unfinished protection.ReadRollbacks) *cobra.Command {
 		Use:     "coverage",
 		GroupID: term.GroupShow,
 		Short:   "Show which PVCs are protected, and which are not",
-		Long: "Show for every PVC which schedules protect it, its recovery point, and why it is not protected.\n" +
+		Long: "Show for every PVC which schedules select it, its recovery point, and why it is not protected.\n" +
 			"A PVC is a gap if it could be snapshotted, but no valid schedule that is not suspended selects it and\n" +
 			"finds a VolumeSnapshotClass for it (Unprotected), or if no ready snapshot covers the slot before the\n" +
 			"latest (Stale), or if it is selected and its storage cannot be snapshotted or its volume is lost (Skipped). A PVC\n" +

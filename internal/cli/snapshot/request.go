@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -68,12 +69,34 @@ func annotateRequest[T any, P interface {
 	for _, t := range targets {
 		t.at = made.At
 	}
-	what := "requested " + term.Plural(len(targets), "snapshot")
+	what := "requested " + counted(targets)
 	if r.namespace == "" && o.GetNamespace() != "" {
 		what += " in namespace " + o.GetNamespace()
 	}
 	r.Did(resource, o.GetName(), what)
 	return nil
+}
+
+// counted says how many snapshots are taken of some targets: of a group it is one.
+func counted(targets []*target) string {
+	alone, groups, members := 0, sets.New[string](), 0
+	for _, t := range targets {
+		if t.schedule.Spec.Group == nil {
+			alone++
+			continue
+		}
+		members++
+		groups.Insert(t.schedule.Namespace + "/" + t.schedule.Name + "/" + t.key)
+	}
+	all := term.Plural(alone, "snapshot")
+	if members == 0 {
+		return all
+	}
+	ofGroups := fmt.Sprintf("%s of %s", term.Plural(groups.Len(), "group snapshot"), term.Plural(members, "PVC"))
+	if alone == 0 {
+		return ofGroups
+	}
+	return all + " and " + ofGroups
 }
 
 // mergeRequests returns the request that replaces another one at a time, for one PVC or, if

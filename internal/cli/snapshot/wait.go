@@ -126,8 +126,11 @@ func (r *request) see(ctx context.Context, v client.Object, deleted bool) (furth
 		}
 		t.state, further = state, true
 		if t.done {
-			resource, _ := view.ResourceOf(v)
-			r.Did(resource, v.GetName(), state)
+			if id := string(v.GetUID()); !r.told[id] { // a group snapshot is of several targets
+				r.told[id] = true
+				resource, _ := view.ResourceOf(v)
+				r.Did(resource, v.GetName(), state)
+			}
 			r.mark.set(ctx, r, v)
 		} else {
 			term.Say(r.ErrOut, r.nameOf(t)+": "+state)
