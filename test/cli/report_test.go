@@ -69,8 +69,8 @@ var _ = Describe("report", func() {
 		if os.Getenv(screenshot) != "" {
 			s.Status.ObservedGeneration = s.Generation
 			s.Status.Conditions = []metav1.Condition{
-				condition(v1alpha1.ConditionReady, v1alpha1.ReasonScheduled, "2 PersistentVolumeClaims are scheduled", metav1.ConditionTrue),
-				condition(v1alpha1.ConditionProtected, v1alpha1.ReasonRecoveryPointsCurrent, "2 PersistentVolumeClaims are protected", metav1.ConditionTrue),
+				condition(v1alpha1.ConditionReady, v1alpha1.ReasonScheduled, "2 PersistentVolumeClaims", metav1.ConditionTrue),
+				condition(v1alpha1.ConditionProtected, v1alpha1.ReasonRecoveryPointsCurrent, "2 PersistentVolumeClaims with a ready snapshot of a recent slot", metav1.ConditionTrue),
 			}
 			put(s.CreationTimestamp.Time, s)
 			for i, annotations := range map[int]string{
