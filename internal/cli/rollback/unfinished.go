@@ -6,6 +6,7 @@ package rollback
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,26 +36,20 @@ func Unfinished(
 		}
 		return states[namespace]
 	}
-	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}} {
-		if err := f.List(ctx, list, client.InNamespace(namespace)); err != nil && !apierrors.IsForbidden(err) {
-			return nil, err
-		}
-		for _, o := range view.Items(list) {
-			add(o.GetNamespace(), o)
-		}
+	deployments, sets, volumes := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeList{}
+	in := client.InNamespace(namespace)
+	if err := errors.Join(listIfAllowed(ctx, f, deployments, in), listIfAllowed(ctx, f, sets, in), listIfAllowed(ctx, f, volumes)); err != nil {
+		return nil, err
+	}
+	for _, o := range slices.Concat(view.Items(deployments), view.Items(sets)) {
+		add(o.GetNamespace(), o)
 	}
 	for in, found := range claims {
 		add(in, found...)
 	}
-	volumes := &corev1.PersistentVolumeList{}
-	if err := f.List(ctx, volumes); err != nil && !apierrors.IsForbidden(err) {
-		return nil, err
-	}
 	for i := range volumes.Items {
-		v := &volumes.Items[i]
-		ref := v.Spec.ClaimRef
-		if records, err := core.RecordsOf(v); err == nil && len(records) > 0 && ref != nil && (namespace == "" || ref.Namespace == namespace) {
-			add(ref.Namespace).Volumes[v.Name] = v
+		if v := &volumes.Items[i]; recorded(v) && (namespace == "" || v.Spec.ClaimRef.Namespace == namespace) {
+			add(v.Spec.ClaimRef.Namespace).Volumes[v.Name] = v
 		}
 	}
 	for _, in := range slices.Sorted(maps.Keys(states)) {
@@ -69,4 +64,17 @@ func Unfinished(
 		}
 	}
 	return all, nil
+}
+
+func listIfAllowed(ctx context.Context, f *term.Factory, list client.ObjectList, opts ...client.ListOption) error {
+	if err := f.List(ctx, list, opts...); !apierrors.IsForbidden(err) {
+		return err
+	}
+	return nil
+}
+
+// recorded returns whether a volume has records of a namespace. Malformed ones say nothing; rollback names them.
+func recorded(v *corev1.PersistentVolume) bool {
+	records, err := core.RecordsOf(v)
+	return err == nil && len(records) > 0 && v.Spec.ClaimRef != nil
 }
