@@ -9,6 +9,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
+// Contract: CLI-43.
 func TestARequestCountsAGroupOnce(t *testing.T) {
 	alone, grouped := &v1alpha1.SnapshotSchedule{}, &v1alpha1.SnapshotSchedule{Spec: v1alpha1.SnapshotScheduleSpec{Group: &v1alpha1.Group{}}}
 	of := func(s *v1alpha1.SnapshotSchedule, key string) *target { return &target{schedule: s, key: key} }

@@ -39,6 +39,7 @@ func TestWordsOfACommandLineAreQuoted(t *testing.T) {
 	}
 }
 
+// Contract: CLI-42.
 func TestTimesAheadAreRounded(t *testing.T) {
 	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	for ahead, want := range map[time.Duration]string{

@@ -23,6 +23,8 @@ import (
 )
 
 // Drills take up to an hour each. One alone needs no sum.
+//
+// Contract: CLI-41.
 func TestVerifySaysHowManyDrillsHaveEnded(t *testing.T) {
 	for n, want := range map[int]string{
 		1: "",
@@ -47,6 +49,7 @@ func TestVerifySaysHowManyDrillsHaveEnded(t *testing.T) {
 	}
 }
 
+// Contract: CLI-41.
 func TestVerifyNamesAllMissingPermissionsAtOnce(t *testing.T) {
 	asked := fake.NewClientBuilder().WithScheme(term.Scheme).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {

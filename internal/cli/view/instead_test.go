@@ -31,6 +31,7 @@ func factoryOf(namespace string, errOut *bytes.Buffer) *term.Factory {
 	}
 }
 
+// Contract: CLI-40.
 func TestAMissingScheduleNamesWhatThereIs(t *testing.T) {
 	for name, c := range map[string]struct{ namespace, schedule, want string }{
 		"another name":         {"shop", "weekly", `"weekly" not found in namespace shop: it has nightly`},
@@ -47,6 +48,7 @@ func TestAMissingScheduleNamesWhatThereIs(t *testing.T) {
 	}
 }
 
+// Contract: CLI-40.
 func TestNothingFoundInAMistypedNamespaceIsAnError(t *testing.T) {
 	for namespace, found := range map[string]bool{"empty": true, "shpo": false} {
 		var out bytes.Buffer
