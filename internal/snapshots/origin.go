@@ -121,7 +121,9 @@ func SelectsNamespace(f *v1alpha1.ClusterSnapshotSchedule, namespace client.Obje
 }
 
 // OwnedBy returns whether a ClusterSnapshotSchedule owns a schedule, or owned it, whatever its metadata say.
-func OwnedBy(f *v1alpha1.ClusterSnapshotSchedule, s *v1alpha1.SnapshotSchedule) bool { return clusterschedules.Owns(f, s) }
+func OwnedBy(f *v1alpha1.ClusterSnapshotSchedule, s *v1alpha1.SnapshotSchedule) bool {
+	return clusterschedules.Owns(f, s)
+}
 
 // OriginNames are the objects that have a say about a schedule: the
 // ClusterSnapshotSchedule of its name and, of metadata only, its namespace.

@@ -38,7 +38,8 @@ func Unfinished(
 	}
 	deployments, sets, volumes := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeList{}
 	in := client.InNamespace(namespace)
-	if err := errors.Join(listIfAllowed(ctx, f, deployments, in), listIfAllowed(ctx, f, sets, in), listIfAllowed(ctx, f, volumes)); err != nil {
+	err = errors.Join(listIfAllowed(ctx, f, deployments, in), listIfAllowed(ctx, f, sets, in), listIfAllowed(ctx, f, volumes))
+	if err != nil {
 		return nil, err
 	}
 	for _, o := range slices.Concat(view.Items(deployments), view.Items(sets)) {

@@ -205,8 +205,8 @@ func (s *State) next() (*Step, error) {
 	stages := []stage{
 		takeLock, moving(awaitBinding), moving(hold), moving(takeSafety), moving(restoreTarget), moving(writeRecord), closeBase,
 		moving(retain), moving(holdOn), moving(awaitSnapshots), moving(scaleDown), moving(awaitPods), deleteRestored, unreserve,
-		moving(reserve), moving(deleteOld), moving(completeClaim), moving(createClaim), moving(carryOver), moving(include), giveBack, dropSafeties, dropRestored, unhold,
-		scaleUp, moving(finish), releaseLock,
+		moving(reserve), moving(deleteOld), moving(completeClaim), moving(createClaim), moving(carryOver), moving(include),
+		giveBack, dropSafeties, dropRestored, unhold, scaleUp, moving(finish), releaseLock,
 	}
 	for _, stage := range stages {
 		var waits *Step // for one PVC, while there is something to do for another
