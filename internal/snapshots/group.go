@@ -62,14 +62,15 @@ func (p *program) groupIndex() *mapcontroller.KeyIndex {
 			if by != "" && !ok {
 				return ""
 			}
-			found := groupKeyOf(by, value)
+			found := make([]string, 1, len(names)+1)
+			found[0] = groupKeyOf(by, value)
 			for _, name := range names {
 				if value, ok = labels[name]; !ok {
 					return ""
 				}
-				found += "/" + value
+				found = append(found, value)
 			}
-			return found
+			return strings.Join(found, "/")
 		},
 		Of: func(key string) string { return key + rest },
 	}

@@ -28,7 +28,7 @@ func BenchmarkHeapOfGroups(b *testing.B) {
 			}
 			g := group(time.Hour, names, names)
 			n := 20_000 / claims
-			for b.Loop() { //nolint:revive // what is measured is memory
+			for b.Loop() { // what is measured is memory
 			}
 			b.ReportMetric(cachedSize(b, n, g.VolumeGroupSnapshot, func() client.Object { return &groupv1.VolumeGroupSnapshot{} }, stripGroup), "B/group")
 			b.ReportMetric(cachedSize(b, n, g.members[0], func() client.Object { return &snapshotv1.VolumeSnapshot{} }, stripMember), "B/member")

@@ -180,25 +180,24 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *view.Series, now, unti
 			r.Slot, r.AgeBase = term.TimeOf(s.Slot(now)), term.TimeOf(s.AgeBase(now))
 			r.State = s.State(now, judge.ReadyDeadline()).String()
 		}
-		v := d.Retention.Verdicts[i]
-		shown := shownVerdict(judge, &d, i, at)
-		if (v == retention.WithinTTL || v == retention.Expired) && r.ttl != "" {
-			shown.Because += ", " + string(r.ttl)
-		}
+		v, shown := d.Retention.Verdicts[i], r.shown(judge, &d, i, at)
 		if n := len(r.Verdicts); n == 0 || r.Verdicts[n-1].Verdict != shown.Verdict {
 			r.Verdicts = append(r.Verdicts, shown)
 		}
-		forever := v == retention.HeldByAnnotation && d.Series.Snapshots[i].HeldUntil.Equal(retention.Forever)
-		forever = forever || v == retention.Verified // no drill verifies a newer one
-		if shown.Delete || forever || v == retention.NoLimit && uncapped || !more {
+		if shown.Delete || forever(v, &d.Series.Snapshots[i]) || v == retention.NoLimit && uncapped || !more {
 			return
 		}
 	}
 	r.SimulatedUntil = term.TimeOf(sim.Now)
 }
 
-// shownVerdict is the verdict on a snapshot from a time on.
-func shownVerdict(judge *snapshots.Judge, d *snapshots.Judgment, i int, at time.Time) verdictAt {
+// forever returns whether time alone does not end what keeps a snapshot: no drill verifies a newer one.
+func forever(v retention.Verdict, s *retention.Snapshot) bool {
+	return v == retention.Verified || v == retention.HeldByAnnotation && s.HeldUntil.Equal(retention.Forever)
+}
+
+// shown is the verdict on a snapshot from a time on.
+func (r *whyResult) shown(judge *snapshots.Judge, d *snapshots.Judgment, i int, at time.Time) verdictAt {
 	v, end := d.Retention.Verdicts[i], d.Series.Snapshots[i].HeldUntil
 	shown := verdictAt{
 		Time: metav1.NewTime(at.UTC().Truncate(time.Second)), Verdict: v.String(), Delete: v.Delete(), Because: view.Explain(v),
@@ -209,6 +208,9 @@ func shownVerdict(judge *snapshots.Judge, d *snapshots.Judgment, i int, at time.
 	}
 	if reason := d.SparedFor[i]; reason != "" {
 		shown.Verdict, shown.Delete, shown.Because = reason, false, view.SparedWords(reason, judge.SparedUntil(reason), v)
+	}
+	if (v == retention.WithinTTL || v == retention.Expired) && r.ttl != "" {
+		shown.Because += ", " + string(r.ttl)
 	}
 	return shown
 }

@@ -92,11 +92,11 @@ func insteadOf(ctx context.Context, f *term.Factory, name string) string {
 	if err != nil || len(here) == 0 {
 		return ""
 	}
-	names := ""
+	var names []string
 	for _, s := range here[:min(len(here), term.Listed)] {
-		names += ", " + s.Name
+		names = append(names, s.Name)
 	}
-	return fmt.Sprintf(" in namespace %s: it has %s", f.Namespace, strings.TrimPrefix(names, ", "))
+	return fmt.Sprintf(" in namespace %s: it has %s", f.Namespace, strings.Join(names, ", "))
 }
 
 // ReadSchedules reads the schedules of a namespace; of all of them if it is empty.

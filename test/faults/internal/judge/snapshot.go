@@ -229,7 +229,7 @@ func (j *AtWrite) unallowed(st *State, a Attempt, v *snapshotv1.VolumeSnapshot, 
 		fail("S7", "under an invalid spec: "+err.Error())
 		return found
 	}
-	if why := j.forbidden(st, a, s, v, now); why != "" {
+	if why := j.forbidden(a, s, v, now); why != "" {
 		fail("S7", why)
 	}
 	e := st.series(spec, s, v.Labels[v1alpha1.LabelMapKey], now)
@@ -264,7 +264,7 @@ func (j *AtWrite) wasAllowed(a Attempt, v *snapshotv1.VolumeSnapshot, now time.T
 }
 
 // forbidden returns why nothing may be deleted, whatever retention says.
-func (j *AtWrite) forbidden(st *State, a Attempt, s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot, now time.Time) string {
+func (j *AtWrite) forbidden(a Attempt, s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot, now time.Time) string {
 	switch {
 	case s.DeletionTimestamp != nil:
 		return "while its schedule was being deleted"

@@ -62,11 +62,6 @@ func find[T client.Object](all []T, is func(T) bool) (none T) {
 	return none
 }
 
-// claimOf returns the PVC of a snapshot, nil if it is gone.
-func (st *State) claimOf(s *snapshotv1.VolumeSnapshot) *corev1.PersistentVolumeClaim {
-	return withUID(st.Claims, types.UID(s.Labels[v1alpha1.LabelMapKey]))
-}
-
 // ownerOf returns the schedule that owns a snapshot, nil if none does.
 func (st *State) ownerOf(v *snapshotv1.VolumeSnapshot) *v1alpha1.SnapshotSchedule {
 	return find(st.Schedules, func(s *v1alpha1.SnapshotSchedule) bool { return Owned(v, s) })
