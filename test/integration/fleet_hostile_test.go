@@ -150,7 +150,7 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 				Eventually(whole).Should(BeTrue())
 			}
 			Expect(child.UID).To(Equal(uid))
-			Expect(f.problems()).To(BeEmpty())
+			Eventually(f.problems).Should(BeEmpty())
 			keepsAll()
 		},
 		Entry("the owner", `{"metadata":{"ownerReferences":null}}`),

@@ -18,6 +18,9 @@ import (
 // namesShown is how much of the names of a rollback's PVCs is shown: whoever may edit a workload writes them.
 const namesShown = 200
 
+// rollbacksShown is how many unfinished rollbacks are shown in words.
+const rollbacksShown = 10
+
 // printCoverage prints the table with the columns CLUSTER and NAMESPACE, or without.
 func printCoverage(w io.Writer, output *term.Output, c *protection.Coverage, clusters, namespaces bool, now time.Time) error {
 	switch {
@@ -44,9 +47,12 @@ func printCoverage(w io.Writer, output *term.Output, c *protection.Coverage, clu
 		term.Say(w, fmt.Sprintf("%s%s of schedule %s/%s, which does not exist: nothing deletes them.",
 			in(l.Cluster), term.Plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule))
 	}
-	for _, r := range c.Rollbacks {
+	for _, r := range c.Rollbacks[:min(len(c.Rollbacks), rollbacksShown)] {
 		term.Say(w, fmt.Sprintf("%sRollback %s of %s in namespace %s is unfinished, and began %s ago: %s",
 			in(r.Cluster), r.ID, report.List(r.Claims, namesShown), r.Namespace, term.Age(now, r.BeganTime.Time), r.Remedy))
+	}
+	if more := len(c.Rollbacks) - rollbacksShown; more > 0 {
+		term.Say(w, fmt.Sprintf("%s more: -o json has all", term.Plural(more, "unfinished rollback")))
 	}
 	printSum(c, w)
 	return nil

@@ -81,7 +81,7 @@ func TestPrintUnfinishedRollbacks(t *testing.T) {
 	c := &protection.Coverage{Rollbacks: []protection.Rollback{
 		{
 			Namespace: "shop", ID: "4d3c2b01", Claims: []string{"data-0", "data-1"}, BeganTime: *term.TimeOf(s.Now.Add(-3 * time.Hour)),
-			Remedy: "finish the rollback, or undo it: kubectl snapsched rollback -n shop statefulset/db --undo",
+			Remedy: "run the same command again to finish it, or undo it: kubectl snapsched rollback -n shop statefulset/db --undo",
 		},
 		{
 			Cluster: "eu", Namespace: "shop", ID: "4d3c2b02", Claims: slices.Repeat([]string{strings.Repeat("a", 90)}, 500),
@@ -90,7 +90,7 @@ func TestPrintUnfinishedRollbacks(t *testing.T) {
 	}}
 	clitest.Golden(t, func(b *bytes.Buffer) error { return printCoverage(b, &term.Output{}, c, false, false, s.Now) }, `
 
-Rollback 4d3c2b01 of data-0, data-1 in namespace shop is unfinished, and began 3h ago: finish the rollback, or undo it: kubectl snapsched rollback -n shop statefulset/db --undo
+Rollback 4d3c2b01 of data-0, data-1 in namespace shop is unfinished, and began 3h ago: run the same command again to finish it, or undo it: kubectl snapsched rollback -n shop statefulset/db --undo
 eu: Rollback 4d3c2b02 of `+strings.Repeat("a", 90)+`, `+strings.Repeat("a", 90)+` and 498 more in namespace shop is unfinished, and began 2d ago: undo it
 No gaps in 0 PVCs.
 `)

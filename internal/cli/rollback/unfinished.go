@@ -4,53 +4,62 @@
 package rollback
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback/internal/core"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
-	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/protection"
 )
 
+// runsFor is how old the last step of a rollback may be that runs. It renews its lock each minute.
+const runsFor = 5 * time.Minute
+
 // Unfinished reads which rollbacks began more than an hour ago and have not ended, in a namespace whose PVCs were read, or in all. What
-// only workloads or PersistentVolumes show is left out for users who may not list these.
+// only workloads or PersistentVolumes show is left out for users who may not list these; any other error is a warning, because it
+// must hide nothing else.
 func Unfinished(
 	ctx context.Context, f *term.Factory, namespace string, claims map[string][]client.Object, now time.Time,
 ) (all []protection.Rollback, err error) {
-	states, on := map[string]*core.State{}, map[string][]client.Object{}
-	add := func(namespace string, o ...client.Object) *core.State {
-		on[namespace] = append(on[namespace], o...)
+	states, on := map[string]*core.State{}, map[string][]core.Noted{}
+	state := func(namespace string) *core.State {
 		if states[namespace] == nil {
 			states[namespace] = &core.State{Namespace: namespace, Now: now, Volumes: map[string]*corev1.PersistentVolume{}}
 		}
 		return states[namespace]
 	}
-	deployments, sets, volumes := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeList{}
-	in := client.InNamespace(namespace)
-	err = errors.Join(listIfAllowed(ctx, f, deployments, in), listIfAllowed(ctx, f, sets, in), listIfAllowed(ctx, f, volumes))
-	if err != nil {
-		return nil, err
+	add := func(o client.Object, kind string) {
+		state(o.GetNamespace())
+		on[o.GetNamespace()] = append(on[o.GetNamespace()], core.Noted{Object: o, Of: kind + o.GetName()})
 	}
-	for _, o := range slices.Concat(view.Items(deployments), view.Items(sets)) {
-		add(o.GetNamespace(), o)
+	for _, kind := range []string{"Deployment", "StatefulSet"} { // without pods, a PVC does not say whose it is
+		workloads := &metav1.PartialObjectMetadataList{}
+		workloads.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(kind + "List"))
+		listIfAllowed(ctx, f, workloads, client.InNamespace(namespace))
+		for i := range workloads.Items {
+			add(&workloads.Items[i], strings.ToLower(kind)+"/")
+		}
 	}
-	for in, found := range claims {
-		add(in, found...)
+	for _, found := range claims {
+		for _, claim := range found {
+			add(claim, "--pvc ")
+		}
 	}
+	volumes := &corev1.PersistentVolumeList{}
+	listIfAllowed(ctx, f, volumes)
 	for i := range volumes.Items {
 		if v := &volumes.Items[i]; recorded(v) && (namespace == "" || v.Spec.ClaimRef.Namespace == namespace) {
-			add(v.Spec.ClaimRef.Namespace).Volumes[v.Name] = v
+			state(v.Spec.ClaimRef.Namespace).Volumes[v.Name] = v
 		}
 	}
 	for _, in := range slices.Sorted(maps.Keys(states)) {
@@ -58,20 +67,22 @@ func Unfinished(
 			return nil, err
 		}
 		for _, u := range states[in].LongUnfinished(on[in]) {
+			remedy := fmt.Sprintf("run the same command again to finish it, or undo it: %s rollback -n %s %s --undo", term.Name, term.ShellWord(in), u.Of)
+			if age := now.Sub(u.Time.Time); age >= 0 && age < runsFor {
+				remedy = "it runs, and took its last step " + term.Age(now, u.Time.Time) + " ago"
+			}
 			all = append(all, protection.Rollback{
-				Namespace: in, ID: u.ID, Claims: u.Names(), BeganTime: *term.TimeOf(cmp.Or(u.Began, u.Time).Time),
-				Remedy: fmt.Sprintf("finish the rollback, or undo it: %s rollback -n %s %s --undo", term.Name, term.ShellWord(in), u.Of),
+				Namespace: in, ID: u.ID, Claims: u.Names(), BeganTime: metav1.NewTime(u.Start()), Remedy: remedy,
 			})
 		}
 	}
 	return all, nil
 }
 
-func listIfAllowed(ctx context.Context, f *term.Factory, list client.ObjectList, opts ...client.ListOption) error {
-	if err := f.List(ctx, list, opts...); !apierrors.IsForbidden(err) {
-		return err
+func listIfAllowed(ctx context.Context, f *term.Factory, list client.ObjectList, opts ...client.ListOption) {
+	if err := f.List(ctx, list, opts...); err != nil && !apierrors.IsForbidden(err) {
+		f.Warn("unfinished rollbacks may be missing: %s", term.MessageOf(err))
 	}
-	return nil
 }
 
 // recorded returns whether a volume has records of a namespace. Malformed ones say nothing; rollback names them.

@@ -81,6 +81,14 @@ func (l *Lock) what() string {
 		kind, strings.Join(l.Names(), ", "), cmp.Or(l.User, "an unknown user"), l.Time.UTC().Format(time.RFC3339))
 }
 
+// Start returns when the rollback began: an older release, or somebody else, may have left that out.
+func (l *Lock) Start() time.Time {
+	if l.Began.IsZero() {
+		return l.Time.Time
+	}
+	return l.Began.Time
+}
+
 // An ID is written into names and annotations.
 var idPattern = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
@@ -88,6 +96,9 @@ var idPattern = regexp.MustCompile(`^[0-9a-f]{8}$`)
 func (l *Lock) valid() error {
 	if !idPattern.MatchString(l.ID) || l.Undo != "" && !idPattern.MatchString(l.Undo) {
 		return errors.New("it has no valid ID")
+	}
+	if l.Undo == l.ID {
+		return errors.New("it undoes itself")
 	}
 	if len(l.Claims) == 0 || slices.ContainsFunc(l.Names(), func(name string) bool { return !validName(name) }) {
 		return errors.New("it names no PVC")
@@ -167,7 +178,7 @@ func (s *State) Underway(names []string) (*Lock, error) {
 			_ = add(r.Lock, nil)
 		}
 	}
-	found = s.current(found)
+	found = s.current(found, func(l *Lock) string { return l.ID })
 	switch len(found) {
 	case 0:
 		return nil, nil
@@ -179,14 +190,14 @@ func (s *State) Underway(names []string) (*Lock, error) {
 }
 
 // current leaves out of some locks the copies, those that another one of them undoes, and those of rollbacks that have ended.
-func (s *State) current(found []*Lock) []*Lock {
+func (s *State) current(found []*Lock, same func(*Lock) string) []*Lock {
 	undone, seen := map[string]bool{}, map[string]bool{}
 	for _, l := range found {
 		undone[l.Undo] = true
 	}
 	return slices.DeleteFunc(found, func(l *Lock) bool {
-		again := seen[l.ID]
-		seen[l.ID] = true
+		again := seen[same(l)]
+		seen[same(l)] = true
 		return again || undone[l.ID] || s.ended(l)
 	})
 }
@@ -197,31 +208,43 @@ type Unfinished struct {
 	Of string
 }
 
+// Noted is a workload or a PVC that may have a lock, and Of how rollback takes it.
+type Noted struct {
+	Object client.Object
+	Of     string
+}
+
 // LongUnfinished returns the rollbacks of the namespace that began more than an hour ago and have not ended: by their locks on workloads
-// and PVCs, and by their records, the only sign of them while the PVC does not exist. A malformed lock is none.
-func (s *State) LongUnfinished(on []client.Object) []Unfinished {
+// and PVCs, and by their records, the only sign of them while the PVC does not exist. A malformed lock is none, and one of which all
+// is finished was only left. Whoever may edit a workload writes its lock: one with the ID of another rollback hides it only if it is
+// about the same PVCs.
+func (s *State) LongUnfinished(on []Noted) []Unfinished {
 	var found []Unfinished
 	var long []*Lock
 	add := func(l *Lock, of string) {
-		if l != nil && s.Now.Sub(cmp.Or(l.Began, l.Time).Time) > takeOverAfter {
+		if l != nil && s.Now.Sub(l.Start()) > takeOverAfter && !s.done(l) {
 			found, long = append(found, Unfinished{l, of}), append(long, l)
 		}
 	}
 	for _, o := range on {
-		of := "--pvc " + o.GetName()
-		if w := NewWorkload(o); w != nil { // without pods, a PVC does not say whose it is
-			of = w.Name()
-		}
-		l, _ := lockOn(o)
-		add(l, of)
+		l, _ := lockOn(o.Object)
+		add(l, o.Of)
 	}
 	for _, r := range s.unfinished() {
 		if validName(r.Claim.Name) {
 			add(r.Lock, "--pvc "+r.Claim.Name)
 		}
 	}
-	long = s.current(long)
+	long = s.current(long, func(l *Lock) string { return l.ID + " of " + strings.Join(l.Names(), ",") })
 	return slices.DeleteFunc(found, func(u Unfinished) bool { return !slices.Contains(long, u.Lock) })
+}
+
+// done returns whether all records of a lock are finished. The run has ended before it took the lock off, or somebody has put it back.
+func (s *State) done(l *Lock) bool {
+	return !slices.ContainsFunc(l.Claims, func(g Goal) bool {
+		r := s.recordsOf(g.Name)[l.ID]
+		return r == nil || r.Finished == nil
+	})
 }
 
 // ended returns whether a lock is one that came back, as with kubectl rollout undo: all of its PVCs have a finished record, and

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -18,13 +17,13 @@ import (
 func (s *cluster) unfinished(after time.Duration, workload bool) string {
 	o := s.observe()
 	o.Now = o.Now.Add(after)
-	var on []client.Object
+	var on []Noted
 	if workload {
-		on = append(on, s.set())
+		on = append(on, Noted{s.set(), "statefulset/db"})
 	}
 	for _, name := range []string{"data-db-0", "data-db-1"} {
 		if p := s.pvcs()[name]; p != nil {
-			on = append(on, p)
+			on = append(on, Noted{p, "--pvc " + name})
 		}
 	}
 	var words []string
@@ -48,7 +47,7 @@ func TestARollbackIsFoundToBeUnfinishedAfterAnHour(t *testing.T) {
 			s.must(s.update(set))
 			s.settle()
 		}
-		began, last, gone := s.now, 0, false
+		began, last, gone, finished := s.now, 0, false, 0
 		for range 200 {
 			s.now = s.now.Add(time.Second)
 			s.tick()
@@ -64,6 +63,12 @@ func TestARollbackIsFoundToBeUnfinishedAfterAnHour(t *testing.T) {
 			s.must(s.take(o, step, never))
 			if step.Releases {
 				break
+			}
+			if strings.Contains(step.Text, "is finished") {
+				finished++
+			}
+			if finished == 2 { // only the lock is left
+				want = ""
 			}
 			last, gone = step.Number, gone || s.pvcs()["data-db-0"] == nil
 			if early := s.unfinished(time.Hour-s.now.Sub(began), workload); early != "" {
@@ -93,6 +98,9 @@ func TestANoteOfATenantHidesNoUnfinishedRollback(t *testing.T) {
 		"a name that is none":     {strings.Replace(lock("00000001", "", "2026-01-01T00:00:00Z"), "data-db-0", "$(sh)", 1), want},
 		"the ID, begun now":       {lock("00000000", "", noon.Add(2*time.Hour).Format(time.RFC3339)), want},
 		"the ID, of the future":   {lock("00000000", "", "9999-01-01T00:00:00Z"), want},
+		"the ID, of other PVCs":   {strings.Replace(lock("00000000", "", "2026-01-01T00:00:00Z"), "data-db-0", "x", 1), "00000000 x by statefulset/db; " + want},
+		"it undoes itself":        {lock("00000000", "00000000", "2026-01-01T00:00:00Z"), want},
+		"begun in the year 1":     {strings.Replace(lock("00000001", "", "2026-01-01T00:00:00Z"), "2026", "0001", 1), "00000001 data-db-0 by statefulset/db; " + want},
 		"its undo, begun now":     {lock("00000001", "00000000", noon.Add(2*time.Hour).Format(time.RFC3339)), want},
 		"another one, long begun": {lock("00000001", "", "2026-01-01T00:00:00Z"), "00000001 data-db-0 by statefulset/db; " + want},
 	} {
@@ -105,7 +113,7 @@ func TestANoteOfATenantHidesNoUnfinishedRollback(t *testing.T) {
 				set.Annotations = map[string]string{v1alpha1.AnnotationRollback: tc.note}
 			}
 			var words []string
-			for _, u := range o.LongUnfinished([]client.Object{set, &corev1.PersistentVolumeClaim{}}) {
+			for _, u := range o.LongUnfinished([]Noted{{set, "statefulset/db"}, {&corev1.PersistentVolumeClaim{}, "--pvc "}}) {
 				words = append(words, u.ID+" "+strings.Join(u.Names(), ",")+" by "+u.Of)
 			}
 			if got := strings.Join(words, "; "); got != tc.want {
