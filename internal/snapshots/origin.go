@@ -235,19 +235,13 @@ func (o origin) owner(before string) string {
 	return before
 }
 
-// confirmHint says what deletes the snapshots that wait, with the command that confirms a schedule's generation or, for a child, that of
-// its ClusterSnapshotSchedule.
+// confirmHint says what deletes the snapshots that wait. For a child it is a command that first counts what it deletes in all namespaces.
 func (o origin) confirmHint(s *v1alpha1.SnapshotSchedule) string {
-	const annotate = "kubectl annotate %s --overwrite %s=%d"
-	switch {
-	case !o.child:
-		of := fmt.Sprintf("snapshotschedule -n '%s' '%s'", s.Namespace, s.Name)
-		return "to delete them now: " + fmt.Sprintf(annotate, of, v1alpha1.AnnotationConfirmGeneration, s.Generation)
-	case o.fleet == nil:
-		return fmt.Sprintf("to confirm the template in all namespaces: kubectl snapsched confirm --cluster-schedule='%s'", s.Name)
+	if o.child {
+		return fmt.Sprintf("to delete them, and what waits in all other namespaces, now: kubectl snapsched confirm --cluster-schedule='%s'", s.Name)
 	}
-	of := fmt.Sprintf("clustersnapshotschedule '%s'", o.fleet.Name)
-	return "to confirm the template in all namespaces: " + fmt.Sprintf(annotate, of, v1alpha1.AnnotationConfirmGeneration, o.fleet.Generation)
+	return fmt.Sprintf("to delete them now: kubectl annotate snapshotschedule -n '%s' '%s' --overwrite %s=%d",
+		s.Namespace, s.Name, v1alpha1.AnnotationConfirmGeneration, s.Generation)
 }
 
 // differsMessage says that the specs differ, and what that means.

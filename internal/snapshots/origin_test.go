@@ -550,8 +550,8 @@ func TestWhatConfirmsAScheduleCanBePasted(t *testing.T) {
 		want     string
 	}{
 		"its own":                       {own, nil, "to delete them now: kubectl annotate snapshotschedule -n 'shop' 'backup' --overwrite snapshots.mapcontroller.dev/confirm-generation=3"},
-		"a child's":                     {child, templateOf(child).objects(), "all namespaces: kubectl annotate clustersnapshotschedule 'backup' --overwrite snapshots.mapcontroller.dev/confirm-generation=7"},
-		"a child's, of an unread fleet": {child, nil, "all namespaces: kubectl snapsched confirm --cluster-schedule='backup'"},
+		"a child's":                     {child, templateOf(child).objects(), "to delete them, and what waits in all other namespaces, now: kubectl snapsched confirm --cluster-schedule='backup'"},
+		"a child's, of an unread fleet": {child, nil, "namespaces, now: kubectl snapsched confirm --cluster-schedule='backup'"},
 	} {
 		s := tc.schedule.SnapshotSchedule
 		if got := originOf(s, tc.fleet).confirmHint(s); !strings.HasSuffix(got, tc.want) || strings.ContainsAny(got, "<>") {
@@ -586,8 +586,8 @@ func TestSetStatusOfAChildNamesTheFleet(t *testing.T) {
 				if c.Type != v1alpha1.ConditionRetentionPaused {
 					continue
 				}
-				hint := strings.HasSuffix(c.Message, "; to confirm the template in all namespaces: "+
-					"kubectl annotate clustersnapshotschedule 'backup' --overwrite snapshots.mapcontroller.dev/confirm-generation=7")
+				hint := strings.HasSuffix(c.Message, "; to delete them, and what waits in all other namespaces, now: "+
+					"kubectl snapsched confirm --cluster-schedule='backup'")
 				edited := strings.HasPrefix(c.Message, "the spec is not that of the template of ClusterSnapshotSchedule backup: 1 of 3 ")
 				if c.Reason != tc.want || hint != tc.hint || edited != strings.HasPrefix(name, "another spec") ||
 					strings.Contains(c.Message, "annotate snapshotschedule") {

@@ -368,7 +368,11 @@ func conclusion(p *ahead.Preview, style term.Style, within string) string {
 		total += c.Snapshots
 	}
 	if len(p.Deletes) == 0 && sooner(p) == 0 {
-		return style.Good(fmt.Sprintf("Nothing would be deleted within %s.", within))
+		text := fmt.Sprintf("None of %s would be deleted within %s.", term.Plural(total, "existing snapshot"), within)
+		if p.Incomplete || len(p.Waiting) > 0 {
+			return text
+		}
+		return style.Good(text)
 	}
 	text := fmt.Sprintf("Of %s, %d would be deleted now and %d within %s",
 		term.Plural(total, "existing snapshot"), immediately, len(p.Deletes), within)

@@ -237,7 +237,7 @@ db-1   no (removed)   3           0             0            3
 db-2   no (removed)   0           0             0            0
 db-9   no             1           0             0            0
 
-Nothing would be deleted within 30d.
+None of 45 existing snapshots would be deleted within 30d.
 `},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,16 +54,12 @@ func TestCutAt1970IsNeverMarked(t *testing.T) {
 		"cut in 1970":             {time.Unix(0, 0), untilCut, false, "reports 1970-01-01T00:00:00Z as the time of its data"},
 		"cut in 1970, and a zone": {time.Unix(0, 0).In(time.FixedZone("", -3600)), untilCut, false, "1970-01-01T00:00:00Z"},
 		"ready since 1970":        {time.Unix(3600, 0), untilReady, false, "1970-01-01T01:00:00Z"},
-		"ready, and so cut":       {time.Time{}, untilCut, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := clitest.Schedule("app", v1alpha1.SnapshotScheduleSpec{})
 			v := clitest.Snapshot(s, clitest.Claim("data", nil), clitest.Start)
 			v.Status = view.ReadyStatus(metav1.NewTime(c.cut))
-			v.Status.ReadyToUse = ptr.To(c.until == untilReady || c.cut.IsZero())
-			if c.cut.IsZero() {
-				v.Status.CreationTime = nil
-			}
+			v.Status.ReadyToUse = ptr.To(c.until == untilReady)
 			r, _ := seeing(t, s, "uid-data", c.until, v)
 			r.mark = requestMark{"example.com/quiesced", "true"}
 			r.see(t.Context(), v, false)

@@ -178,7 +178,7 @@ func (t *target) owns(v client.Object) bool {
 func (t *target) stateOf(v client.Object, deleted bool, until string) string {
 	requested := !backup.SlotOf(v).Before(t.at)
 	deleted = deleted || v.GetDeletionTimestamp() != nil
-	ready, cut := backup.ReadyToUse(v), !backup.Uncut(v)
+	ready, cut := backup.ReadyToUse(v), backup.Of(v).HasCutTime
 	if !requested && (t.taken || deleted || ready) {
 		return ""
 	}

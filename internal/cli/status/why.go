@@ -152,11 +152,14 @@ func (r *whyResult) judgeUnder(s *v1alpha1.SnapshotSchedule, inv *view.Inventory
 	}
 	for _, series := range inv.SeriesOf(s, judge) {
 		if series.MapKey == mapKey {
-			r.ttl = s.Spec.SnapshotTTL
-			if detached := s.Spec.Retention.Detached.SnapshotTTL; detached != "" && series.State(judge) != view.StateSelected {
+			spec := &inv.Origins.Decided(s).Spec // a child's own decides nothing
+			if r.ttl = spec.SnapshotTTL; spec.Group != nil {
+				r.ttl = "" // that of a PVC that is gone may be another
+			}
+			if detached := spec.Retention.Detached.SnapshotTTL; detached != "" && series.State(judge) != view.StateSelected {
 				r.ttl = detached
 			}
-			r.judge(judge, series, now, now.Add(ahead.MaxAhead), s.Spec.Retention.MaxCount == nil)
+			r.judge(judge, series, now, now.Add(ahead.MaxAhead), spec.Retention.MaxCount == nil)
 		}
 	}
 	r.note(s)

@@ -109,11 +109,15 @@ func MessageOf(err error) string {
 		// A Forbidden's message names the user, the verb and the resource.
 		return fmt.Sprintf("Error from server (%s): %s", status.Status().Reason, err)
 	}
+	whole := err.Error()
 	var connection *net.OpError
 	if asked := new(url.Error); errors.As(err, &asked) && errors.As(err, &connection) {
-		return unreachable(asked.URL, connection)
+		before, after, _ := strings.Cut(whole, asked.Error()) // what was done, and how to go on
+		if whole = before + unreachable(asked.URL, connection) + after; before == "" {
+			return whole
+		}
 	}
-	text, suggested, found := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
+	text, suggested, found := strings.Cut(whole, "\n\nDid you mean this?\n")
 	if found {
 		text += ": did you mean " + strings.Join(strings.Fields(suggested), " or ") + "?"
 	}

@@ -6,6 +6,10 @@ package term
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"syscall"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +20,8 @@ import (
 )
 
 func TestErrors(t *testing.T) {
+	refused := &url.Error{Op: "Get", URL: "https://10.0.0.1:6443/api", Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
+	const away = "The connection to the server 10.0.0.1:6443 was refused - did you specify the right host or port?"
 	resource := schema.GroupResource{Group: v1alpha1.GroupName, Resource: "snapshotschedules"}
 	for name, test := range map[string]struct {
 		err     error
@@ -27,6 +33,10 @@ func TestErrors(t *testing.T) {
 		"a usage error": {errors.New("unknown flag: --x"), ExitError, "error: unknown flag: --x"},
 		"an answer of the server": {fmt.Errorf("read: %w", apierrors.NewNotFound(resource, "nightly")), ExitError,
 			`Error from server (NotFound): read: snapshotschedules.snapshots.mapcontroller.dev "nightly" not found`},
+		"a server that is away":             {refused, ExitError, away},
+		"it went away, and what to do then": {fmt.Errorf("%w\nThe rollback is unfinished", refused), ExitError, away + "\nThe rollback is unfinished"},
+		"it went away during a step":        {fmt.Errorf("disable it: %w", refused), ExitError, "error: disable it: " + away},
+		"it went away, after another error": {errors.Join(errors.New("a is not marked"), refused), ExitError, "error: a is not marked\n" + away},
 		"a missing CRD of ours": {&meta.NoKindMatchError{GroupKind: v1alpha1.GroupVersion.WithKind("SnapshotSchedule").GroupKind()}, ExitError,
 			"error: the server doesn't have the kind SnapshotSchedule.snapshots.mapcontroller.dev: " +
 				"install the SnapshotSchedule operator and its CustomResourceDefinitions first"},

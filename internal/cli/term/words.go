@@ -30,8 +30,8 @@ func Age(now, t time.Time) string {
 	return duration.HumanDuration(now.Sub(t))
 }
 
-// Until is how far in the future a time is; empty for none. It is rounded to what is written, and not cut as ages are: nine days and
-// 23 hours are ten days.
+// Until is how far in the future a time is; empty for none. It is rounded, and not cut as ages are: nine days and 23 hours
+// and 40 minutes are ten days. Days are rounded to hours only: what is deleted lives for no half a day less than is said.
 func Until(now, t time.Time) string {
 	switch {
 	case t.IsZero():
@@ -41,8 +41,6 @@ func Until(now, t time.Time) string {
 	}
 	d, unit := t.Sub(now), time.Second
 	switch {
-	case d >= 8*Day-Day/2:
-		unit = Day
 	case d >= 8*time.Hour-time.Minute/2:
 		unit = time.Hour
 	case d >= 10*time.Minute-time.Second/2:

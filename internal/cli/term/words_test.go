@@ -47,6 +47,7 @@ func TestTimesAheadAreRounded(t *testing.T) {
 		9*time.Minute + 59*time.Second: "9m59s", 119*time.Minute + 40*time.Second: "120m", 5*time.Hour + 59*time.Minute + 50*time.Second: "6h",
 		7*time.Hour + 59*time.Minute + 40*time.Second: "8h", 11*time.Hour + 40*time.Minute: "12h", 47*time.Hour + 40*time.Minute: "2d",
 		5*Day + 23*time.Hour + 40*time.Minute: "6d", 7*Day + 23*time.Hour + 50*time.Minute: "8d", 10*Day - 15*time.Second: "10d",
+		7*Day + 12*time.Hour: "7d12h", 9*Day + 13*time.Hour: "9d",
 	} {
 		if got := Until(now, now.Add(ahead)); got != want {
 			t.Errorf("%s: %s, want %s", ahead, got, want)
