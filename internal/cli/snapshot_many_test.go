@@ -161,3 +161,58 @@ func TestAnEditOfATenantStopsNoRequestOfAFleet(t *testing.T) {
 		})
 	}
 }
+
+// The operator serves no request on a schedule that a ClusterSnapshotSchedule owns, also if a tenant has taken off the owner.
+//
+// Contract: CLI-9.
+func TestARequestForAPVCIsWrittenWhereItCounts(t *testing.T) {
+	const belongs = "SnapshotSchedule gold belongs to ClusterSnapshotSchedule gold, and takes snapshots on its requests only: " +
+		"use kubectl snapsched snapshot --cluster-schedule gold\n"
+	owner := *metav1.NewControllerRef(&v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: "gold", UID: "fleet-uid"}},
+		v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))
+	for name, test := range map[string]struct {
+		edit func(*v1alpha1.SnapshotSchedule)
+		also bool // the PVC has another schedule
+		want string
+		code int
+	}{
+		"no child":               {edit: func(s *v1alpha1.SnapshotSchedule) { s.OwnerReferences, s.Status.Retention = nil, nil }, want: "requested 1 snapshot\n"},
+		"a child":                {want: "error: " + belongs, code: term.ExitFound},
+		"a child without labels": {edit: func(s *v1alpha1.SnapshotSchedule) { s.Labels = nil }, want: "error: " + belongs, code: term.ExitFound},
+		"a child without its owner": {
+			edit: func(s *v1alpha1.SnapshotSchedule) { s.OwnerReferences, s.Labels = nil, nil }, want: "error: " + belongs, code: term.ExitFound,
+		},
+		"a child that is not recorded yet": {
+			edit: func(s *v1alpha1.SnapshotSchedule) { s.Status.Retention = nil }, want: "error: " + belongs, code: term.ExitFound,
+		},
+		"a child and another":                 {also: true, want: "Warning: " + belongs},
+		"a child without owner, and another":  {edit: func(s *v1alpha1.SnapshotSchedule) { s.OwnerReferences = nil }, also: true, want: "Warning: " + belongs},
+		"a child whose edited spec is broken": {edit: func(s *v1alpha1.SnapshotSchedule) { s.Spec.Jitter = "7h" }, want: "error: " + belongs, code: term.ExitFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			child, claim := clitest.GoldIn("default")
+			child.OwnerReferences = []metav1.OwnerReference{owner}
+			child.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: "fleet-uid"}
+			if test.edit != nil {
+				test.edit(child)
+			}
+			other, _ := clitest.GoldIn("default")
+			other.Name, other.UID = "other", "other"
+			objects := []client.Object{child, claim}
+			if test.also {
+				objects = append(objects, other)
+			}
+			c := fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(objects...).Build()
+			code, printed := runOn(t, c, "snapshot", "--pvc", claim.GetName())
+			if code != test.code || !strings.Contains(printed, test.want) || strings.Count(printed, "belongs to") > 1 {
+				t.Errorf("exit code %d: %s", code, printed)
+			}
+			if asked := requestOf(t, c, child, "default", "gold") != ""; asked != (name == "no child") {
+				t.Errorf("a request is written on gold: %v", asked)
+			}
+			if test.also && requestOf(t, c, other, "default", "other") == "" {
+				t.Error("none is written on the other")
+			}
+		})
+	}
+}

@@ -8,13 +8,17 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
 // BenchmarkHeapOfGroups is what the caches hold of a group snapshot with so many PVCs, and of each of its members.
@@ -58,6 +62,39 @@ func cachedSize(b *testing.B, n int, o client.Object, empty func() client.Object
 	})
 	runtime.KeepAlive(store)
 	return float64(size) / float64(n)
+}
+
+// TestMemoryOfAnIndexOfGroups is what the index of a schedule costs for each PVC, if each is a group of its own.
+func TestMemoryOfAnIndexOfGroups(t *testing.T) {
+	const claims, value = 2_000, 63
+	for name, labels := range map[string]int{"one label": 1, "as many long labels as a selector has": 32} {
+		t.Run(name, func(t *testing.T) {
+			p, s := newPopulation(t), every("6h").grouped()
+			s.Spec.Group.ByLabel, s.Spec.Suspend, s.Spec.Selector.MatchLabels = "team", true, map[string]v1alpha1.LabelValue{}
+			for i := range labels {
+				s.Spec.Selector.MatchLabels[fmt.Sprint("label-", i)] = v1alpha1.LabelValue(strings.Repeat("x", value))
+			}
+			must(t, p.schedules.Add(s.SnapshotSchedule))
+			for i := range claims {
+				c := nthClaim(i)
+				c.Labels = map[string]string{"team": fmt.Sprint("team-", i)}
+				for label, v := range s.Spec.Selector.MatchLabels {
+					c.Labels[label] = string(v)
+				}
+				must(t, p.claims.Add(transformed(t, stripClaim, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
+			}
+			requests := p.track()
+			if len(requests) != claims {
+				t.Fatalf("%d groups, want %d", len(requests), claims)
+			}
+			size, bound := heapOf(func() { p.reconcile(t, requests[0]) })/claims, 400+labels*value*6/5
+			t.Logf("%d bytes for each", size)
+			if size > bound {
+				t.Errorf("%d bytes for each, want at most %d", size, bound)
+			}
+			runtime.KeepAlive(p)
+		})
+	}
 }
 
 // shortUID are the UIDs of the tests' PVCs, which are shorter than real ones.

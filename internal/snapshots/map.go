@@ -168,7 +168,7 @@ func (k *keyStatus) addVolumes(volumes []volume, spec *compiled, take retention.
 // reason that is said already.
 func (p *program) addTroubles(d *mapcontroller.Decision, status *keyStatus, refused Problem, of *subject, now time.Time) {
 	take := of.decided.Take
-	whose := whose{status.noun(), p.schedule.Namespace, p.schedule.Name, status.Claim}
+	whose := whose{status.noun(), p.schedule.Namespace, p.schedule.Name, status.Claim, p.from.owned}
 	for _, problem := range troubles(p.spec, whose, of.backups.Whole.Snapshots, of.slots, take, now) {
 		switch overdue := problem.Reason == v1alpha1.ReasonSnapshotOverdue; {
 		case overdue && refused.Reason != "": // which says why

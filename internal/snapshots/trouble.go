@@ -48,12 +48,19 @@ func troubles(p *compiled, of whose, snapshots []retention.Snapshot, slots sched
 	return found
 }
 
-// whose says of which kind snapshots are, and of which PVC; of a group, claim is empty.
-type whose struct{ noun, namespace, schedule, claim string }
+// whose says of which kind snapshots are, and of which PVC; of a group, claim is empty. ofFleet is set if only the requests
+// of the ClusterSnapshotSchedule of the schedule's name count.
+type whose struct {
+	noun, namespace, schedule, claim string
+	ofFleet                          bool
+}
 
 // request returns the command that has a snapshot taken.
 func (w whose) request() string {
-	if w.claim == "" {
+	switch {
+	case w.ofFleet:
+		return fmt.Sprintf("kubectl snapsched snapshot --cluster-schedule='%s'", w.schedule)
+	case w.claim == "":
 		return fmt.Sprintf("kubectl snapsched snapshot -n '%s' '%s'", w.namespace, w.schedule)
 	}
 	return fmt.Sprintf("kubectl snapsched snapshot -n '%s' --pvc='%s'", w.namespace, w.claim)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
@@ -189,7 +191,8 @@ func TestWhatSnapshotsShowEndsWithTheCommandThatHelps(t *testing.T) {
 	erring.HasError = true
 	cut.HasCutTime, going.HasCutTime, going.Deleting = true, true, true
 	slots := schedule.Slots{Previous: ago(12 * time.Hour), Latest: ago(6 * time.Hour), Current: ago(6 * time.Hour)}
-	one, group := whose{"VolumeSnapshot", "shop", "nightly", "data"}, whose{"VolumeGroupSnapshot", "shop", "nightly", ""}
+	one := whose{noun: "VolumeSnapshot", namespace: "shop", schedule: "nightly", claim: "data"}
+	group := whose{noun: "VolumeGroupSnapshot", namespace: "shop", schedule: "nightly"}
 	const silent = ", and no error is reported; the logs of the snapshot controller and of the driver's csi-snapshotter may say why"
 	for name, tc := range map[string]struct {
 		of        whose
@@ -223,6 +226,32 @@ func TestWhatSnapshotsShowEndsWithTheCommandThatHelps(t *testing.T) {
 			}
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
+			}
+		})
+	}
+}
+
+// Requests on a schedule that a ClusterSnapshotSchedule owns count for nothing.
+//
+// Contract: STAT-22, FLEET-9.
+func TestAnOverdueChildNamesTheRequestThatCounts(t *testing.T) {
+	plain := func() scheduleBuilder { return every("6h").deadline("1h") }
+	const own, fleets = "kubectl snapsched snapshot -n 'shop' --pvc='data'", "kubectl snapsched snapshot --cluster-schedule='backup'"
+	for name, tc := range map[string]struct {
+		schedule scheduleBuilder
+		fleet    []client.Object
+		want     string
+	}{
+		"an ordinary schedule's":       {plain(), nil, own},
+		"a child's":                    {plain().owned(), templateOf(plain()).objects(), fleets},
+		"a child's, without its owner": {plain().owned().orphaned(), templateOf(plain()).objects(), fleets},
+		"one of the name, never owned": {plain(), templateOf(plain()).objects(), own},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := mapCase{schedule: tc.schedule, governors: tc.fleet, snapshots: series{ready(13 * time.Hour)}}
+			problems := statusOf(m.decider(t)(m.observe())).Problems
+			if want := overdueMessage + "; to take one now: " + tc.want; len(problems) != 1 || problems[0].Message != want {
+				t.Errorf("got %s, want %s", toJSON(problems), want)
 			}
 		})
 	}

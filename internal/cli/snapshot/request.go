@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +20,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // sameRequest is how far apart the requests of two people may be so that the later one
@@ -171,12 +171,15 @@ func (r *request) unserved(ctx context.Context, s *v1alpha1.SnapshotSchedule, be
 }
 
 // ofFleet says how to request a snapshot under a schedule of a ClusterSnapshotSchedule; nil
-// if it is not one.
+// if it is not one. A tenant may have taken off the owner, which makes it no other schedule.
 func (r *request) ofFleet(s *v1alpha1.SnapshotSchedule) error {
-	owner := metav1.GetControllerOf(s)
-	if owner == nil || owner.Kind != "ClusterSnapshotSchedule" || !strings.HasPrefix(owner.APIVersion, v1alpha1.GroupName+"/") {
+	if !snapshots.IsChild(s) {
 		return nil
 	}
+	fleet := s.Name
+	if owner := metav1.GetControllerOf(s); owner != nil && owner.Kind == "ClusterSnapshotSchedule" {
+		fleet = owner.Name
+	}
 	return fmt.Errorf("SnapshotSchedule %s belongs to ClusterSnapshotSchedule %s, and takes snapshots on its requests only: "+
-		"use %s snapshot --cluster-schedule %s", r.inNamespace(s), owner.Name, term.Name, term.ShellWord(owner.Name))
+		"use %s snapshot --cluster-schedule %s", r.inNamespace(s), fleet, term.Name, term.ShellWord(fleet))
 }

@@ -201,16 +201,24 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = r.find(ctx, schedules, []corev1.PersistentVolumeClaim{claim}, func(_ *v1alpha1.SnapshotSchedule, why error) error {
-		r.Warn("%s", why)
+	var ofFleets []error
+	err = r.find(ctx, schedules, []corev1.PersistentVolumeClaim{claim}, func(s *v1alpha1.SnapshotSchedule, why error) error {
+		if of := r.ofFleet(s); of != nil {
+			ofFleets = append(ofFleets, of)
+		} else {
+			r.Warn("%s", why)
+		}
 		return nil
 	})
 	if err == nil && len(r.targets) == 0 {
-		err = term.Failed(fmt.Errorf(
-			"no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s: 'kubectl snapsched coverage' says why", name))
+		err = term.Failed(cmp.Or(errors.Join(ofFleets...), fmt.Errorf(
+			"no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s: 'kubectl snapsched coverage' says why", name)))
 	}
 	if err != nil {
 		return err
+	}
+	for _, of := range ofFleets {
+		r.Warn("%s", of)
 	}
 	var errs []error
 	keys := sets.New[string]()

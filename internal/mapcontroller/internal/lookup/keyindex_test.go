@@ -119,6 +119,23 @@ func TestIndexesOfProgramsAreBounded(t *testing.T) {
 			t.Errorf("selected %v, want %v", fixture.Names(selected), want)
 		}
 	}
+	if n := len(o.byKeyOf.known); n != maxKeyIndexesOfScope {
+		t.Errorf("%d indexes of one namespace", n)
+	}
+	in := func(namespace, label string) {
+		parent := byLabel(label, &asked)
+		parent.Object.SetNamespace(namespace)
+		o.Inputs(parent, "k-a", nil)
+	}
+	for i := range maxKeyIndexes {
+		namespace := fmt.Sprint("ns-", i)
+		in(namespace, "label-0")                       // has an index, and is not the namespace's own
+		in(namespace, fmt.Sprint("label-of-", i))      // its first
+		in(namespace, fmt.Sprint("label-more-of-", i)) // its second
+		if _, has := o.byKeyOf.known[fmt.Sprint("label-more-of-", i)]; has != (2*i+2+maxKeyIndexesOfScope <= maxKeyIndexes) {
+			t.Errorf("namespace %d has its indexes: %v", i, has)
+		}
+	}
 	if n := len(o.byKeyOf.known); n != maxKeyIndexes {
 		t.Errorf("%d indexes", n)
 	}
