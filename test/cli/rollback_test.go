@@ -73,10 +73,16 @@ var _ = Describe("a rollback whose safety snapshot is not cut", func() {
 		Expect(coverage()).NotTo(ContainSubstring("unfinished"), "it has just begun")
 		lock := map[string]any{}
 		Expect(json.Unmarshal([]byte(note()), &lock)).To(Succeed())
-		lock["began"] = ago(2 * time.Hour).Format(time.RFC3339)
-		text, err := json.Marshal(lock)
-		Expect(err).NotTo(HaveOccurred())
-		write(web, map[string]string{v1alpha1.AnnotationRollback: string(text)})
+		noted := func(key string, at time.Time) {
+			GinkgoHelper()
+			lock[key] = at.Format(time.RFC3339)
+			text, err := json.Marshal(lock)
+			Expect(err).NotTo(HaveOccurred())
+			write(web, map[string]string{v1alpha1.AnnotationRollback: string(text)})
+		}
+		noted("began", ago(2*time.Hour))
+		Expect(coverage()).To(And(ContainSubstring("began 120m ago: it runs, and took its last step "), Not(ContainSubstring("--undo"))))
+		noted("time", ago(90*time.Minute))
 		const advice = "kubectl snapsched rollback -n %s %s --undo\n"
 		undo := strings.NewReplacer("%s %s", env.namespace+" deployment/web").Replace(advice)
 		Expect(coverage()).To(And(MatchRegexp(`data +Protected`), ContainSubstring(" of data in namespace "+env.namespace+" is unfinished, and began 120m ago: "),
