@@ -238,7 +238,8 @@ func (o origin) owner(before string) string {
 // confirmHint says what deletes the snapshots that wait. For a child it is a command that first counts what it deletes in all namespaces.
 func (o origin) confirmHint(s *v1alpha1.SnapshotSchedule) string {
 	if o.child {
-		return fmt.Sprintf("to delete them, and what waits in all other namespaces, now: kubectl snapsched confirm --cluster-schedule='%s'", s.Name)
+		return "to delete them, and what waits in all other namespaces, now: " +
+			fmt.Sprintf("kubectl snapsched confirm --cluster-schedule='%s'", s.Name)
 	}
 	return fmt.Sprintf("to delete them now: kubectl annotate snapshotschedule -n '%s' '%s' --overwrite %s=%d",
 		s.Namespace, s.Name, v1alpha1.AnnotationConfirmGeneration, s.Generation)

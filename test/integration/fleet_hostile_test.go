@@ -280,7 +280,7 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		recorded()
 		Expect(get(child).Annotations[confirm]).To(Equal(fmt.Sprint(child.Generation)))
 		keepsAll()
-		Expect(pausedMessage(child)).To(ContainSubstring("kubectl annotate clustersnapshotschedule '" + f.Name + "' "))
+		Expect(pausedMessage(child)).To(ContainSubstring("kubectl snapsched confirm --cluster-schedule='" + f.Name + "'"))
 		Expect(o.network.count("POST", "volumesnapshots")).To(BeZero(), "a request of the tenant")
 
 		setAnnotation(f.clusterSchedule, confirm, fmt.Sprint(get(f.clusterSchedule).Generation))

@@ -111,7 +111,7 @@ var _ = Describe("A schedule with groups", Serial, Ordered, func() {
 	// Contract: GRP-1, GRP-3, GRP-10.
 	It("ends alike whichever of its writes an operator dies at, before or after the commit", func() {
 		suite.InstallGroupCRDs(config) // if the spec before did not
-		diesAtEachWrite(8, takesTwoGroups)
+		diesAtEachWrite(8, 8, takesTwoGroups)
 	})
 })
 

@@ -67,7 +67,8 @@ func Unfinished(
 			return nil, err
 		}
 		for _, u := range states[in].LongUnfinished(on[in]) {
-			remedy := fmt.Sprintf("run the same command again to finish it, or undo it: %s rollback -n %s %s --undo", term.Name, term.ShellWord(in), u.Of)
+			remedy := fmt.Sprintf("run the same command again to finish it, or undo it: %s rollback -n %s %s --undo",
+				term.Name, term.ShellWord(in), u.Of)
 			if age := now.Sub(u.Time.Time); age >= 0 && age < runsFor {
 				remedy = "it runs, and took its last step " + term.Age(now, u.Time.Time) + " ago"
 			}

@@ -16,7 +16,8 @@ func (c *ClaimCoverage) Remedy() string {
 	case !c.Gap:
 		return ""
 	case c.byRollback:
-		return fmt.Sprintf("run the rollback again to finish it, or undo it: %s rollback %s --pvc %s --undo", term.Name, in, term.ShellWord(c.Name))
+		return fmt.Sprintf("run the rollback again to finish it, or undo it: %s rollback %s --pvc %s --undo",
+			term.Name, in, term.ShellWord(c.Name))
 	case len(c.Schedules) == 0:
 		return fmt.Sprintf("create a schedule that selects it, or have one select it: kubectl edit snapshotschedules %s", in)
 	case c.Protection == Skipped:

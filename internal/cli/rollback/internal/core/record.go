@@ -247,7 +247,8 @@ func (c *Claim) binding(s *State, v *corev1.PersistentVolume) bool {
 
 // comes returns whether the PVC that the undone rollback has created is not bound yet. Then it is neither the old one, nor another.
 func (c *Claim) comes(s *State) bool {
-	return c.record == nil && c.base != nil && c.pvc != nil && c.pvc.UID != c.base.Claim.UID && s.bound(c.pvc) == nil && c.binding(s, c.base.on)
+	return c.record == nil && c.base != nil && c.pvc != nil && c.pvc.UID != c.base.Claim.UID &&
+		s.bound(c.pvc) == nil && c.binding(s, c.base.on)
 }
 
 // old returns whether the PVC of the name is still the one from before the rollback.
