@@ -17,7 +17,7 @@ import (
 func (j *AtWrite) judgeInFlight(st *State, a Attempt) {
 	have := 0
 	for _, v := range st.Snapshots {
-		if j.isKnown(a, v) && st.isTaken(v) && j.isInFlight(v) {
+		if j.isKnown(a, v) && st.isTaken(v) && j.isTagged(v) && j.isInFlight(v) {
 			have++
 		}
 	}
@@ -39,6 +39,16 @@ func (st *State) isTaken(v *snapshotv1.VolumeSnapshot) bool {
 	return ok && slices.ContainsFunc(st.Claims, func(c *corev1.PersistentVolumeClaim) bool {
 		return c.Namespace == v.Namespace && v.Name == builders.SnapshotName(controllerOf(v), c, at)
 	})
+}
+
+// isTagged returns whether a snapshot carries the labels of its schedule. What a user has released by its labels, no operator sees.
+func (j *AtWrite) isTagged(v *snapshotv1.VolumeSnapshot) bool {
+	for _, s := range j.versions {
+		if s.UID == controllerOf(v) && IsTagged(v, s) {
+			return true
+		}
+	}
+	return false
 }
 
 // isInFlight returns whether a snapshot is uncut, and not for long under any spec so far: an operator need not know the present one.
