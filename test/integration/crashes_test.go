@@ -53,8 +53,9 @@ var _ = DescribeTable("An operator ends alike whichever of its writes it dies at
 			g.Expect(metav1.IsControlledBy(&all[0], s)).To(BeTrue())
 		})
 	}),
-	// Contract: OWN-6.
 	// The third write is the finalizer, which the schedule needs only if it is reconciled before the snapshot is released.
+	//
+	// Contract: OWN-6.
 	Entry("releases a snapshot before its schedule goes", 3, 2, func(l *lives) {
 		l.createClaim("data")
 		s := l.createSchedule("nightly")

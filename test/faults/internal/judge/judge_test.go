@@ -380,6 +380,7 @@ func TestJudgesCreates(t *testing.T) {
 		{"while others are uploading", busy(func(v *snapshotv1.VolumeSnapshot) { cut(v, noon) }), ""},
 		{"while one is uncut for long", busy(func(v *snapshotv1.VolumeSnapshot) { v.CreationTimestamp.Time = noon.Add(-time.Hour) }), ""},
 		{"while one is uncut that a user made", busy(func(v *snapshotv1.VolumeSnapshot) { v.Name = "by-hand" }), ""},
+		{"while one is uncut that a user released", busy(func(v *snapshotv1.VolumeSnapshot) { delete(v.Labels, v1alpha1.LabelMapKey) }), ""},
 		{"without the volume of its PVC", func(s *scene) { s.claim.Spec.VolumeName = "pv"; s.take(newSnapshot("new", noon)) }, "MAP-3: volume, pv"},
 	})
 }
