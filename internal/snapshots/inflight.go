@@ -343,7 +343,7 @@ func (f *inFlight) retained(o client.Object) bool {
 func (f *inFlight) tried(namespace string, outcome mapcontroller.Outcome) {
 	f.with(func(now time.Time) (wake []limits.Wake) {
 		for _, failed := range outcome.Failed {
-			if isCreate(failed) {
+			if isCreate(failed) && !slices.Contains(outcome.Unanswered, failed.Object) {
 				wake = append(wake, f.limits.Failed(now, namespace, failed.Object.GetName())...)
 			}
 		}

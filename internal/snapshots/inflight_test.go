@@ -296,6 +296,7 @@ func TestTriedCreatesInFlight(t *testing.T) {
 	notCreated := func(err error) mapcontroller.Outcome { return createFailures(err) }
 	for name, tc := range map[string]struct {
 		outcome mapcontroller.Outcome
+		perhaps bool
 		want    bool
 	}{
 		"created":        {outcome: mapcontroller.Outcome{Created: []client.Object{uncut(0).VolumeSnapshot}}},
@@ -306,6 +307,7 @@ func TestTriedCreatesInFlight(t *testing.T) {
 		"unavailable":    {outcome: notCreated(apierrors.NewServiceUnavailable("later")), want: true},
 		"timed out":      {outcome: notCreated(errors.New("context deadline exceeded")), want: true},
 		"another write":  {outcome: mapcontroller.Outcome{Failed: []mapcontroller.Failure{failure(mapcontroller.VerbDelete, forbidden("no"))}}},
+		"perhaps":        {outcome: notCreated(apierrors.NewServiceUnavailable("later")), perhaps: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFlight(1)
@@ -314,6 +316,9 @@ func TestTriedCreatesInFlight(t *testing.T) {
 			}
 			for i := range tc.outcome.Failed {
 				tc.outcome.Failed[i].Object = uncut(0).named("a").VolumeSnapshot
+				if tc.perhaps {
+					tc.outcome.Unanswered = append(tc.outcome.Unanswered, tc.outcome.Failed[i].Object)
+				}
 			}
 			f.tried("shop", tc.outcome)
 			if got := slices.Equal(f.enqueued, []string{"b"}); got != tc.want {

@@ -5,6 +5,8 @@ package execute
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,7 +33,8 @@ func (r *run) create(ctx context.Context, want client.Object) {
 	creating, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	err := r.executor.Client.Create(creating, want)
-	if err == nil || r.createdUnanswered(ctx, want, err) {
+	created, known := r.becameOf(ctx, want, err)
+	if created {
 		r.outcome.Created = append(r.outcome.Created, want)
 		logf.FromContext(ctx).V(1).Info("Created output", "output", want.GetName())
 		return
@@ -51,22 +54,26 @@ func (r *run) create(ctx context.Context, want client.Object) {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		r.executor.KindMissing()
 	}
-	if r.result(ctx, VerbCreate, want, err) == nil {
+	if r.result(ctx, VerbCreate, want, err) == nil || !known || errors.Is(err, errUnread) {
 		r.outcome.Unanswered = append(r.outcome.Unanswered, want)
 	}
 }
 
-// createdUnanswered returns whether a create that failed, by a timeout or an error of the
-// server, made the output all the same. Otherwise the next create of its limit would have
-// to wait until the cache has had time to show it.
-func (r *run) createdUnanswered(ctx context.Context, want client.Object, err error) bool {
-	if refused(err) || ctx.Err() != nil {
-		return false
+// becameOf returns whether a create made the output, and whether that is known. One that failed, by a timeout or an error
+// of the server, may have made it all the same: unless a read says that it did not, the next create of its limit has to
+// wait until the cache has had time to show it.
+func (r *run) becameOf(ctx context.Context, want client.Object, err error) (created, known bool) {
+	if err == nil || refused(err) || ctx.Err() != nil {
+		return err == nil, true // what ends with the manager has no next create
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	return r.alreadyExists(ctx, want) == nil
+	found := r.alreadyExists(ctx, want)
+	return found == nil, !errors.Is(found, errUnread)
 }
+
+// errUnread is why it is not known what has a name.
+var errUnread = errors.New("cannot read what has the name")
 
 // alreadyExists explains an AlreadyExists: a crash after the create committed, a
 // cache that lags, a second manager, or someone else's object. It is success only
@@ -78,7 +85,7 @@ func (r *run) alreadyExists(ctx context.Context, want client.Object) error {
 		return guard.ErrChanged
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errUnread, err)
 	}
 	kinds := r.executor.Kinds
 	key, kind, is := kinds.Ownership.MapKey(have), kinds.Output(want), kinds.Ownership.Relation(r.work.Parent, have)

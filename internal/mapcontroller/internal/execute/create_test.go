@@ -273,6 +273,40 @@ func TestCreateWhoseResponseIsLost(t *testing.T) {
 	}
 }
 
+// Where not even a read says what became of a create, it counts as one that may have been made: otherwise the next one of its limit goes
+// beside it.
+//
+// Contract: FLIGHT-1.
+func TestCreateOfWhichNothingIsKnownIsUnanswered(t *testing.T) {
+	shown, unavailable := []client.Object{fixture.Parent(), fixture.Input()}, apierrors.NewServiceUnavailable("later")
+	for name, test := range map[string]struct {
+		create, read error
+		want         bool
+	}{
+		"the answer is lost, the read fails":     {create: context.DeadlineExceeded, read: unavailable, want: true},
+		"a server error, the read times out":     {create: unavailable, read: context.DeadlineExceeded, want: true},
+		"the name is taken, the read fails":      {create: apierrors.NewAlreadyExists(schema.GroupResource{}, "in"), read: unavailable, want: true},
+		"the answer is lost, nothing is there":   {create: context.DeadlineExceeded},
+		"refused, and nothing needs to be read":  {create: forbidden, read: unavailable},
+		"too many requests, which creates none":  {create: apierrors.NewTooManyRequests("later", 1), read: unavailable},
+		"the name is taken, and then it is free": {create: apierrors.NewAlreadyExists(schema.GroupResource{}, "in"), want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, shown, shown)
+			h.api.Fail(test.read, "get")
+			h.creates(func(context.Context, client.Object) error { return test.create })
+			outcome, _, _ := h.pass(t)
+			if got := slices.Equal(fixture.Names(outcome.Unanswered), []string{"in"}); got != test.want || len(outcome.Created) > 0 {
+				t.Errorf("unanswered %v, created %v", fixture.Names(outcome.Unanswered), fixture.Names(outcome.Created))
+			}
+			// Its failure is reported all the same, but where the next pass finds the name free.
+			if failed := len(outcome.Failed) > 0; failed != (test.read != nil || !test.want) {
+				t.Errorf("failed %v", failures(outcome))
+			}
+		})
+	}
+}
+
 // A create whose response never comes must not hold its worker for ever.
 func TestCreateHasADeadline(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input()}
