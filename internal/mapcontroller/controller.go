@@ -40,8 +40,7 @@ type Dependencies struct {
 }
 
 // Controller is a MapController with its dependencies, but without queues,
-// watches and workers. A program adds those with SetupWithManager; a simulation
-// adds its own.
+// watches and workers. SetupWithManager adds those, and SetupWith those of another Host.
 type Controller struct {
 	spec    *MapController
 	options Options
@@ -146,9 +145,6 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}
 	return ctl, nil
 }
-
-// Limiter returns the rate limiter of the queue of keys.
-func (c *Controller) Limiter() *queue.Attempts { return c.attempts }
 
 // governors returns what the cache has of the objects that decide about a parent's spec.
 func (c *Controller) governors(parent client.Object) []client.Object {

@@ -241,7 +241,7 @@ func TestStatusWaitsForOutputsThatLostTheirMapKeyUnseen(t *testing.T) {
 		t.Fatalf("before the search: %v", totals)
 	}
 	if got := enqueued(func(q keyQueue) {
-		if err := h.KeySource(t.Context(), q); err != nil {
+		if err := h.keySource(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := h.Reconcile(t.Context(), plan.SearchAll); err != nil {

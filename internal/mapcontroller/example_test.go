@@ -66,7 +66,7 @@ func Example() {
 		Client: api, Live: api, Scheme: clientgoscheme.Scheme, Discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}},
 	}, mapcontroller.Options{Clock: clock.RealClock{}, Stores: stores})
 	must(err)
-	queue := workqueue.NewTypedRateLimitingQueue(controller.Limiter())
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mapcontroller.Request]())
 	index := func() toolscache.Indexer { return toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, nil) }
 	parents, configMaps := index(), index()
 	stores.Add(mirror, parents)
@@ -74,7 +74,7 @@ func Example() {
 	must(api.Get(ctx, client.ObjectKeyFromObject(mirror), mirror))
 	must(parents.Add(mirror))
 	must(configMaps.Add(source))
-	controller.Watches().Parent.Events.Create(ctx, event.TypedCreateEvent[client.Object]{Object: mirror}, queue)
+	controller.Watches()[0].Events.Create(ctx, event.TypedCreateEvent[client.Object]{Object: mirror}, queue)
 	for _, color := range []string{"red", "blue"} {
 		source.Data = map[string]string{"color": color}
 		must(configMaps.Update(source.DeepCopy()))
@@ -84,7 +84,7 @@ func Example() {
 		must(api.Get(ctx, client.ObjectKey{Namespace: "default", Name: "m-a"}, target))
 		fmt.Println(target.Name, target.Labels, target.Data)
 		must(configMaps.Update(target))
-		controller.Watches().Outputs[0].Events.Create(ctx, event.TypedCreateEvent[client.Object]{Object: target}, queue)
+		controller.Watches()[2].Events.Create(ctx, event.TypedCreateEvent[client.Object]{Object: target}, queue)
 	}
 	_, err = controller.Reconcile(ctx, mapcontroller.Request{Parent: client.ObjectKeyFromObject(mirror), MapKey: "source"})
 	must(err)

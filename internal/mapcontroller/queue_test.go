@@ -56,7 +56,7 @@ func newQueued(t *testing.T, cached []client.Object, change func(*MapController,
 	})
 	q.clock.SetTime(q.start) // the API server's
 	c, err := ctrl.NewTypedUnmanaged("test", ctrl.TypedOptions[Request]{
-		SkipNameValidation: new(true), MaxConcurrentReconciles: q.options.Workers, RateLimiter: q.Limiter(), Reconciler: q.reconciler(),
+		SkipNameValidation: new(true), MaxConcurrentReconciles: q.options.Workers, RateLimiter: q.attempts, Reconciler: q.reconciler(),
 		UsePriorityQueue: new(true), LogConstructor: func(*Request) logr.Logger { return logr.Discard() },
 	})
 	if err != nil {
@@ -211,7 +211,7 @@ func TestQueueEventsDoNotLengthenTheBackoff(t *testing.T) {
 			q.queue.Add(testKey)
 		}
 		q.until(7*second - 10*time.Millisecond)
-		if got := q.Limiter().NumRequeues(testKey); got != 3 {
+		if got := q.attempts.NumRequeues(testKey); got != 3 {
 			t.Errorf("%d failures are counted, want those at 0, 1 and 3 s", got)
 		}
 		before := len(q.passesOf(testKey))
@@ -320,7 +320,7 @@ func TestQueueServesOtherNamespacesWhileOneHangs(t *testing.T) {
 				return ctx.Err()
 			},
 		})
-		if err := q.KeySource(t.Context(), q.queue); err != nil {
+		if err := q.keySource(t.Context(), q.queue); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 100 {

@@ -380,7 +380,7 @@ func TestReconcileSearchesForReleasedOutputs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, nil, stored, func(_ *MapController, o *Options) { o.Namespaces = test.namespaces })
 			got := enqueued(func(q keyQueue) {
-				if err := h.KeySource(t.Context(), atOnce{q}); err != nil {
+				if err := h.keySource(t.Context(), atOnce{q}); err != nil {
 					t.Fatal(err)
 				}
 				req, _ := q.Get()
@@ -401,7 +401,7 @@ func TestReconcileSearchesForReleasedOutputs(t *testing.T) {
 func TestReconcileSearchesAgainAfterAList(t *testing.T) {
 	h := newHarness(t, nil, nil)
 	got := enqueued(func(q keyQueue) {
-		if err := h.KeySource(t.Context(), atOnce{q}); err != nil {
+		if err := h.keySource(t.Context(), atOnce{q}); err != nil {
 			t.Fatal(err)
 		}
 		req, _ := q.Get()
@@ -432,7 +432,7 @@ func TestListOfAMissingKindIsSuspicious(t *testing.T) {
 	} {
 		h := newHarness(t, nil, nil)
 		got := enqueued(func(q keyQueue) {
-			if err := h.KeySource(t.Context(), atOnce{q}); err != nil {
+			if err := h.keySource(t.Context(), atOnce{q}); err != nil {
 				t.Fatal(err)
 			}
 			req, _ := q.Get()

@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
@@ -30,6 +28,21 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
+// Host runs the controllers of a MapController: a manager, or what takes its place in a simulation.
+type Host struct {
+	Dependencies Dependencies
+	Log          logr.Logger
+	// Cache fills Options.Stores. NewCache returns another cache with the same client.
+	Cache    cache.Cache
+	NewCache func(cache.Options) (cache.Cache, error)
+	// Statuses and Keys run a controller. It starts at once if the Host runs already.
+	Statuses Runner[reconcile.Request]
+	Keys     Runner[Request]
+}
+
+// Runner runs a controller with its sources.
+type Runner[R comparable] func(name string, o ctrl.TypedOptions[R], sources ...source.TypedSource[R]) (ctrl.TypedController[R], error)
+
 // SetupWithManager adds the controller to a manager. The status controller starts
 // at once unless the parents are Optional, the controller of keys when all kinds are
 // installed.
@@ -41,19 +54,44 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	ctl, err := c.New(Dependencies{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Scheme: mgr.GetScheme(), Discovery: served,
+	start, err := c.SetupWith(Host{
+		Dependencies: Dependencies{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Scheme: mgr.GetScheme(), Discovery: served},
+		Log:          mgr.GetLogger(), Cache: mgr.GetCache(), Statuses: runsIn[reconcile.Request](mgr), Keys: runsIn[Request](mgr),
+		NewCache: func(o cache.Options) (cache.Cache, error) {
+			o.HTTPClient, o.Scheme, o.Mapper = mgr.GetHTTPClient(), mgr.GetScheme(), mgr.GetRESTMapper()
+			return cache.New(mgr.GetConfig(), o)
+		},
 	}, o)
 	if err != nil {
 		return err
 	}
-	s := &starter{
-		controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.spec.Name),
+	return mgr.Add(start)
+}
+
+func runsIn[R comparable](mgr manager.Manager) Runner[R] {
+	return func(name string, o ctrl.TypedOptions[R], sources ...source.TypedSource[R]) (ctrl.TypedController[R], error) {
+		c, err := ctrl.NewTyped(name, mgr, o)
+		for _, s := range sources {
+			if err == nil {
+				err = c.Watch(s)
+			}
+		}
+		return c, err
 	}
+}
+
+// SetupWith returns what a Host has to start, whether it leads or not.
+func (c MapController) SetupWith(h Host, o Options) (manager.Runnable, error) {
+	ctl, err := c.New(h.Dependencies, o)
+	if err != nil {
+		return nil, err
+	}
+	h.Log = h.Log.WithValues("controller", ctl.spec.Name)
+	s := &starter{controller: ctl, host: h}
 	if !ctl.spec.Optional {
 		err = s.startStatus(context.Background())
 	}
-	return errors.Join(err, mgr.Add(s))
+	return s, err
 }
 
 // cacheSyncTimeout is how long a controller waits for the caches. The default of
@@ -69,19 +107,18 @@ const cacheSyncTimeout = 24 * time.Hour
 // It waits for no cache but that of the parents, so that these have a status while the
 // others are filled.
 func (s *starter) startStatus(ctx context.Context) error {
-	parents, err := s.mgr.GetCache().GetInformer(ctx, s.controller.parentKind, cache.BlockUntilSynced(false))
+	c := s.controller
+	parents, err := s.host.Cache.GetInformer(ctx, c.parentKind, cache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
-	if !s.controller.options.Stores.Holds(s.controller.parentKind) {
+	if !c.options.Stores.Holds(c.parentKind) {
 		return errors.New("the manager's cache does not fill Stores, so nothing would be found: set cache.Options.NewInformer")
 	}
-	return builder.ControllerManagedBy(s.mgr).
-		Named(s.controller.spec.Name + "-status").
-		WithOptions(ctrl.Options{MaxConcurrentReconciles: s.controller.options.Workers, CacheSyncTimeout: cacheSyncTimeout}).
-		WatchesRawSource(&source.Informer{Informer: parents, Handler: &handler.EnqueueRequestForObject{}}).
-		WatchesRawSource(source.Func(s.controller.StatusSource)).
-		Complete(reconcile.Func(s.controller.ReconcileStatus))
+	_, err = s.host.Statuses(c.spec.Name+"-status", ctrl.Options{
+		Reconciler: reconcile.Func(c.ReconcileStatus), MaxConcurrentReconciles: c.options.Workers, CacheSyncTimeout: cacheSyncTimeout,
+	}, &source.Informer{Informer: parents, Handler: &handler.EnqueueRequestForObject{}}, source.Func(c.changed.Start))
+	return err
 }
 
 // ReconcileStatus maintains a parent's status and finalizer. It is separate from
@@ -123,15 +160,10 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 	return result, errors.Join(err, statusErr)
 }
 
-// StatusSource is a source of the status controller: it is given the queue.
-func (c *Controller) StatusSource(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	return c.changed.Start(ctx, q)
-}
-
-// KeySource is a source of the controller of keys: it is given the queue, to which
+// keySource is a source of the controller of keys: it is given the queue, to which
 // it adds the search for outputs that lost their map key unseen: while no manager ran, or
 // while a watch was broken, after which outputs are listed again.
-func (c *Controller) KeySource(ctx context.Context, q keyQueue) error {
+func (c *Controller) keySource(ctx context.Context, q keyQueue) error {
 	err := c.keys.Start(ctx, q)
 	q.Add(plan.SearchAll)
 	c.options.Stores.OnList(func(example runtime.Object, err error) {
@@ -146,8 +178,7 @@ func (c *Controller) KeySource(ctx context.Context, q keyQueue) error {
 // of a missing kind would end the manager.
 type starter struct {
 	controller *Controller
-	mgr        manager.Manager
-	log        logr.Logger
+	host       Host
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. A manager that does
@@ -161,7 +192,7 @@ func (s *starter) Start(ctx context.Context) error {
 	if s.controller.spec.Optional {
 		listed := append([]schema.GroupVersionKind{s.controller.kinds.Ownership.Parent}, s.controller.kinds.Needed...)
 		o := s.controller.options
-		if !installed.AwaitLists(ctx, s.controller.guard.Live, listed, o.Namespaces, o.KindsInterval, s.log) {
+		if !installed.AwaitLists(ctx, s.controller.guard.Live, listed, o.Namespaces, o.KindsInterval, s.host.Log) {
 			return nil
 		}
 		// Filled also where this manager does not lead yet: by then the kind may be gone,
@@ -171,7 +202,7 @@ func (s *starter) Start(ctx context.Context) error {
 		}
 	}
 	for started := false; ; started = true {
-		if !s.controller.installed.Wait(ctx, s.controller.options.KindsInterval, s.log, s.controller.wakeParents) {
+		if !s.controller.installed.Wait(ctx, s.controller.options.KindsInterval, s.host.Log, s.controller.wakeParents) {
 			return nil
 		}
 		s.controller.wakeParents()
@@ -191,54 +222,43 @@ func (s *starter) Start(ctx context.Context) error {
 // startKeys adds the controller when all its kinds are in the cache: a parent's
 // keys are looked up there when the parent's event comes.
 func (s *starter) startKeys(ctx context.Context) error {
-	if err := s.controller.checkScopes(); err != nil {
+	c := s.controller
+	if err := c.checkScopes(); err != nil {
 		return err
 	}
-	b := builder.TypedControllerManagedBy[Request](s.mgr).
-		Named(s.controller.spec.Name).
-		WithOptions(ctrl.TypedOptions[Request]{
-			MaxConcurrentReconciles: s.controller.options.Workers, RateLimiter: s.controller.attempts, CacheSyncTimeout: cacheSyncTimeout,
-		}).
-		WithLogConstructor(func(req *Request) logr.Logger {
+	sources := []source.TypedSource[Request]{source.TypedFunc[Request](c.keySource)}
+	watch := func(src source.TypedSource[Request]) error {
+		sources = append(sources, src)
+		return nil
+	}
+	var errs []error
+	live := s.lists(ctx, c.kinds.Live)
+	for _, w := range c.Watches() {
+		if !w.Optional && (!w.Live || live) {
+			_, err := w.fill(ctx, s.host.Cache, watch)
+			errs = append(errs, err)
+		}
+	}
+	optional := s.listsOptional(ctx)
+	if optional {
+		errs = append(errs, s.watchOptional(ctx, watch))
+	}
+	if err := errors.Join(errs...); err != nil || !s.host.Cache.WaitForCacheSync(ctx) {
+		return err
+	}
+	keys, err := s.host.Keys(c.spec.Name, ctrl.TypedOptions[Request]{
+		Reconciler: c, MaxConcurrentReconciles: c.options.Workers, RateLimiter: c.attempts, CacheSyncTimeout: cacheSyncTimeout,
+		LogConstructor: func(req *Request) logr.Logger {
 			if req == nil {
-				return s.log
+				return s.host.Log
 			}
-			return s.log.WithValues("namespace", req.Parent.Namespace, "name", req.Parent.Name, "mapKey", req.MapKey)
-		}).
-		WatchesRawSource(source.TypedFunc[Request](s.controller.KeySource))
-	optional, err := s.watchKinds(ctx, b)
-	if err != nil || !s.mgr.GetCache().WaitForCacheSync(ctx) {
-		return err
-	}
-	keys, err := b.Build(s.controller)
-	if err == nil && !optional && len(s.controller.kinds.Optional) > 0 {
-		go s.awaitOptional(ctx, keys)
+			return s.host.Log.WithValues("namespace", req.Parent.Namespace, "name", req.Parent.Name, "mapKey", req.MapKey)
+		},
+	}, sources...)
+	if err == nil && !optional && len(c.kinds.Optional) > 0 {
+		go s.awaitOptional(ctx, keys.Watch)
 	}
 	return err
-}
-
-// watchKinds fills the cache with all kinds, and watches them; those that may be missing only if
-// they can be listed.
-func (s *starter) watchKinds(ctx context.Context, b *builder.TypedBuilder[Request]) (optional bool, err error) {
-	live, watches := s.lists(ctx, s.controller.kinds.Live), s.controller.Watches()
-	for _, w := range watches.All() {
-		if w.Optional || w.Live && !live {
-			continue
-		}
-		informer, failed := s.mgr.GetCache().GetInformer(ctx, w.Object, cache.BlockUntilSynced(false))
-		if failed == nil {
-			b.WatchesRawSource(source.TypedKind(s.mgr.GetCache(), w.Object, w.Events))
-			failed = informer.AddIndexers(w.Indexers)
-		}
-		err = errors.Join(err, failed)
-	}
-	if optional = s.listsOptional(ctx); optional {
-		err = errors.Join(err, s.controller.WatchOptional(ctx, s.mgr.GetCache(), s.newCache, func(src source.TypedSource[Request]) error {
-			b.WatchesRawSource(src)
-			return nil
-		}))
-	}
-	return optional, err
 }
 
 // checkScopes returns an error for kinds that could never be found, or never be owned, by the
@@ -291,7 +311,7 @@ func (s *starter) listsOptional(ctx context.Context) bool {
 // lists returns whether kinds that may be missing can be listed. If so, the cache is filled
 // with them first: a decision without them would take what exists for missing.
 func (s *starter) lists(ctx context.Context, kinds []schema.GroupVersionKind) bool {
-	return len(kinds) > 0 && installed.AwaitLists(ctx, s.controller.guard.Live, kinds, s.controller.options.Namespaces, 0, s.log)
+	return len(kinds) > 0 && installed.AwaitLists(ctx, s.controller.guard.Live, kinds, s.controller.options.Namespaces, 0, s.host.Log)
 }
 
 // wakeParents updates every parent's status.

@@ -73,8 +73,8 @@ func newPopulation(tb testing.TB) *population {
 	}
 	p.schedules = store(&v1alpha1.SnapshotSchedule{})
 	watches := p.Watches()
-	p.claims = store(&corev1.PersistentVolumeClaim{}, watches.Inputs[0].Indexers, Indexers())
-	p.snapshots = store(&snapshotv1.VolumeSnapshot{}, watches.Outputs[0].Indexers)
+	p.claims = store(&corev1.PersistentVolumeClaim{}, watches[1].Indexers, Indexers())
+	p.snapshots = store(&snapshotv1.VolumeSnapshot{}, watches[2].Indexers)
 	p.classes = store(&snapshotv1.VolumeSnapshotClass{})
 	return p
 }
@@ -104,7 +104,7 @@ func (p *population) track() (requests []mapcontroller.Request) {
 	queue := newQueue()
 	defer queue.ShutDown()
 	for _, s := range p.schedules.List() {
-		p.Watches().Parent.Events.Create(context.Background(), event.TypedCreateEvent[client.Object]{Object: s.(client.Object)}, queue)
+		p.Watches()[0].Events.Create(context.Background(), event.TypedCreateEvent[client.Object]{Object: s.(client.Object)}, queue)
 	}
 	for queue.Len() > 0 {
 		req, _ := queue.Get()

@@ -77,7 +77,7 @@ func BenchmarkRouteClaim(b *testing.B) {
 			c := nthClaim(1)
 			c.Labels = map[string]string{"app": "none"}
 			e := event.TypedCreateEvent[client.Object]{Object: c.PersistentVolumeClaim}
-			handler := p.Watches().Inputs[0].Events
+			handler := p.Watches()[1].Events
 			b.ReportAllocs()
 			for b.Loop() {
 				handler.Create(context.Background(), e, queue)

@@ -14,19 +14,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/transport"
@@ -114,61 +111,50 @@ func (o *operator) run(ctx context.Context) error {
 		// One: two workers that share a live read would wait for each other on a lock, and time would stand still.
 		Workers: 1, StatusInterval: o.statusInterval, DeletesPerSecond: 50, MaxClockSkew: maxClockSkew, Clock: clock, Stores: stores,
 	}
-	engine, err := snapshots.MapController(options, &events.FakeRecorder{}, o.inFlight).New(
-		mapcontroller.Dependencies{Client: api, Live: api, Scheme: cluster.Scheme, Discovery: allInstalled{}}, options)
+	claims, err := informers.GetInformer(ctx, &corev1.PersistentVolumeClaim{}, cache.BlockUntilSynced(false))
 	must(err)
-	informer := func(o client.Object, indexers ...toolscache.Indexers) cache.Informer {
-		i, err := informers.GetInformer(ctx, o, cache.BlockUntilSynced(false))
-		must(err)
-		for _, all := range indexers {
-			must(i.AddIndexers(all))
-		}
-		return i
-	}
-	parents := informer(&v1alpha1.SnapshotSchedule{})
-	informer(&corev1.PersistentVolumeClaim{}, snapshots.Indexers())
-	watches, needed := engine.Watches(), []mapcontroller.Watch{}
-	for _, watch := range watches.All() {
-		if !watch.Optional && !watch.Live { // a live kind is not served here
-			informer(watch.Object, watch.Indexers)
-			needed = append(needed, watch)
-		}
-	}
+	must(claims.AddIndexers(snapshots.Indexers()))
 	o.running.Go(func() { _ = informers.Start(ctx) })
-
-	status := newController(reconcile.TypedReconciler[reconcile.Request](reconcile.Func(engine.ReconcileStatus)), nil)
-	must(status.Watch(&source.Informer{Informer: parents, Handler: &handler.EnqueueRequestForObject{}}))
-	must(status.Watch(source.Func(engine.StatusSource)))
-	o.running.Go(func() { _ = status.Start(ctx) })
-	if !informers.WaitForCacheSync(ctx) {
-		return ctx.Err()
-	}
-	keys := newController[mapcontroller.Request](engine, engine.Limiter())
-	must(keys.Watch(source.TypedFunc[mapcontroller.Request](engine.KeySource)))
-	for _, watch := range needed {
-		must(keys.Watch(source.TypedKind(informers, watch.Object, watch.Events)))
-	}
-	newCache := func(other cache.Options) (cache.Cache, error) {
-		other.HTTPClient, other.Scheme, other.Mapper = httpClient, cluster.Scheme, mapper
-		return cache.New(config, other)
-	}
-	must(engine.WatchOptional(ctx, informers, newCache, keys.Watch))
-	return keys.Start(ctx)
+	engine, err := snapshots.MapController(options, &events.FakeRecorder{}, o.inFlight).SetupWith(mapcontroller.Host{
+		Dependencies: mapcontroller.Dependencies{Client: api, Live: api, Scheme: cluster.Scheme, Discovery: allInstalled{}},
+		Log:          logr.Discard(), Cache: informers, Statuses: runsIn[reconcile.Request](ctx, o), Keys: runsIn[mapcontroller.Request](ctx, o),
+		NewCache: func(other cache.Options) (cache.Cache, error) {
+			other.HTTPClient, other.Scheme, other.Mapper = httpClient, cluster.Scheme, mapper
+			return cache.New(config, other)
+		},
+	}, options)
+	must(err)
+	return engine.Start(ctx)
 }
 
-// newController returns a controller with the queue that a manager's has, but for its metrics.
-func newController[R comparable](
-	reconciler reconcile.TypedReconciler[R], limiter workqueue.TypedRateLimiter[R],
-) controller.TypedController[R] {
-	c, err := controller.NewTypedUnmanaged("simulated", controller.TypedOptions[R]{
-		Reconciler: reconciler, RateLimiter: limiter, MaxConcurrentReconciles: 1, SkipNameValidation: new(true), CacheSyncTimeout: 100 * day,
-		LogConstructor: func(*R) logr.Logger { return logr.Discard() },
-		NewQueue: func(_ string, limiter workqueue.TypedRateLimiter[R]) workqueue.TypedRateLimitingInterface[R] {
+// runsIn runs controllers of one worker with the queue that a manager's have, but for its metrics.
+func runsIn[R comparable](ctx context.Context, o *operator) mapcontroller.Runner[R] {
+	return func(
+		name string, options controller.TypedOptions[R], sources ...source.TypedSource[R],
+	) (controller.TypedController[R], error) {
+		options.MaxConcurrentReconciles, options.SkipNameValidation, options.CacheSyncTimeout = 1, new(true), 100*day
+		options.LogConstructor = func(*R) logr.Logger { return logr.Discard() }
+		options.NewQueue = func(_ string, limiter workqueue.TypedRateLimiter[R]) workqueue.TypedRateLimitingInterface[R] {
 			return priorityqueue.New("", func(o *priorityqueue.Opts[R]) { o.RateLimiter, o.Log = limiter, logr.Discard() })
-		},
-	})
-	must(err)
-	return c
+		}
+		c, err := controller.NewTypedUnmanaged(name, options)
+		must(err)
+		for _, from := range sources {
+			must(c.Watch(from))
+		}
+		o.running.Go(func() { _ = c.Start(ctx) })
+		return started[R]{c}, nil
+	}
+}
+
+// started is a controller that is watched later. Until its first sources have synced, it holds a lock, on which whoever waits lets
+// time stand still.
+type started[R comparable] struct{ controller.TypedController[R] }
+
+// Watch implements controller.TypedController.
+func (s started[R]) Watch(from source.TypedSource[R]) error {
+	time.Sleep(time.Second)
+	return s.TypedController.Watch(from)
 }
 
 // newMapper returns a mapper that need not ask.
