@@ -50,7 +50,6 @@ type Controller struct {
 	// parentKind is an empty parent, which selects the store of parents.
 	parentKind client.Object
 	lookup     *lookup.Objects
-	optional   *installed.Optional
 	steady     lookup.Steady
 
 	attempts *queue.Attempts
@@ -94,23 +93,23 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}
 	ctl := &Controller{
 		spec: spec, options: o, log: logf.Log.WithValues("controller", spec.Name), kinds: kinds, parentKind: spec.NewParent(),
-		lookup:    lookup.New(spec.Name, kinds, spec.NewParent(), spec.ClusterScoped, o.Stores),
-		optional:  installed.NewOptional(kinds.Optional),
-		attempts:  queue.NewAttempts(o.Clock),
-		installed: installed.New(d.Discovery, kinds.Needed),
+		lookup:   lookup.New(spec.Name, kinds, spec.NewParent(), spec.ClusterScoped, o.Stores),
+		attempts: queue.NewAttempts(o.Clock),
 	}
-	ctl.optional.Back, ctl.steady.After = ctl.kindsBack, spec.SteadyAfter
+	ctl.installed = installed.New(installed.Settings{
+		Needed: kinds.Needed, Optional: kinds.Optional, Back: ctl.kindsBack,
+		Discovery: d.Discovery, Live: d.Live, Namespaces: o.Namespaces, Interval: o.KindsInterval,
+	})
+	ctl.steady.After = spec.SteadyAfter
 	pace := queue.NewPace(o.Clock, o.DeletesPerSecond)
 	pace.Wake = ctl.keys.Add
 	ctl.shares = &queue.Shares[Request]{Workers: o.Workers, Patience: time.Second, Wake: ctl.keys.Add}
 	ctl.statusShares = &queue.Shares[reconcile.Request]{
 		Workers: o.Workers, Patience: time.Second, Wake: func(parent reconcile.Request) { ctl.changed.AddAfter(parent, 0) },
 	}
-	ctl.installed.Back = ctl.kindsBack
 	o.Stores.OnList(func(example runtime.Object, err error) {
 		if listed, ok := example.(client.Object); ok {
 			ctl.installed.Listed(kinds.Of(listed), err)
-			ctl.optional.Listed(kinds.Of(listed), err)
 		}
 	})
 	// The delay gathers changes that come together.
@@ -140,7 +139,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Client: writes, Live: d.Live, Clock: o.Clock, Kinds: kinds, Kept: kept,
 		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Recording: spec.Recording,
 		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status, Written: spec.StatusWritten,
-		Unseen:     func() bool { return len(ctl.optional.Missing()) > 0 },
+		Unseen:     func() bool { return len(ctl.installed.MissingOptional()) > 0 },
 		ServerTime: ctl.guard.ServerTime, Unwritten: spec.Unwritten,
 	}
 	return ctl, nil

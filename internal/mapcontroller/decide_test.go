@@ -155,7 +155,7 @@ func TestKindsThatAreBackUndecideEveryKey(t *testing.T) {
 		if err := h.keys.Start(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
-		h.installed.Back()
+		h.kindsBack()
 	}); len(got) != 1 || h.aggregator.Decided(testKey, fixture.Parent()) {
 		t.Errorf("enqueued %v, decided %v", got, h.aggregator.Decided(testKey, fixture.Parent()))
 	}

@@ -66,8 +66,7 @@
 //	internal/lookup/keyindex.go  indexes of the inputs that share a key of a program
 //	internal/lookup/steady.go    since when the inputs of a key have been the same
 //
-//	internal/installed/installed.go  kinds that are not installed, or cannot be listed (yet)
-//	internal/installed/optional.go   kinds that a controller can do without
+//	internal/installed/installed.go  kinds that are not installed, or cannot be listed (yet); those that a controller can do without
 //
 //	internal/status/aggregator.go  the last status of every key of every parent
 //	internal/status/summary.go     what they add up to, and what is not known

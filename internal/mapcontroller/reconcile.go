@@ -126,8 +126,8 @@ func (c *Controller) observe(
 			}
 		})
 	} else if parent.Invalid == nil {
-		if seen.Missing = c.optional.Missing(); parent.Program.NeedsOptional {
-			c.optional.Want()
+		if seen.Missing = c.installed.MissingOptional(); parent.Program.NeedsOptional {
+			c.installed.Want()
 		}
 		seen.Selected, seen.Unselected = c.lookup.Inputs(parent, req.MapKey, seen.Outputs)
 		if parent.Program.Key != nil {
@@ -151,7 +151,7 @@ func (c *Controller) untagged(ctx context.Context, namespace string, do func(cli
 	}
 	selector, err := labels.Parse("!" + c.spec.Tags.MapKey)
 	for _, out := range c.spec.Outputs {
-		if out.Optional && c.optional.Lacks(c.kinds.Of(out.Object)) {
+		if out.Optional && len(c.installed.MissingOptional()) > 0 {
 			continue // it is listed later, which leads to another search
 		}
 		err = errors.Join(err, guard.EachMetadata(ctx, c.guard.Live, c.kinds.Of(out.Object), do,

@@ -439,7 +439,7 @@ func TestListOfAMissingKindIsSuspicious(t *testing.T) {
 			q.Done(req)
 			h.options.Stores.Listed(&corev1.Pod{}, test.err)
 		})
-		if suspected := len(h.installed.Suspected()) > 0; suspected != test.want || (len(got) > 0) != (test.err == nil) {
+		if suspected := len(h.installed.Suspected) > 0; suspected != test.want || (len(got) > 0) != (test.err == nil) {
 			t.Errorf("%s: a check is asked for: %v; enqueued %v", name, suspected, got)
 		}
 	}

@@ -191,8 +191,7 @@ func (*starter) NeedLeaderElection() bool { return false }
 func (s *starter) Start(ctx context.Context) error {
 	if s.controller.spec.Optional {
 		listed := append([]schema.GroupVersionKind{s.controller.kinds.Ownership.Parent}, s.controller.kinds.Needed...)
-		o := s.controller.options
-		if !installed.AwaitLists(ctx, s.controller.guard.Live, listed, o.Namespaces, o.KindsInterval, s.host.Log) {
+		if !s.controller.installed.AwaitLists(ctx, listed, false, s.host.Log) {
 			return nil
 		}
 		// Filled also where this manager does not lead yet: by then the kind may be gone,
@@ -202,7 +201,7 @@ func (s *starter) Start(ctx context.Context) error {
 		}
 	}
 	for started := false; ; started = true {
-		if !s.controller.installed.Wait(ctx, s.controller.options.KindsInterval, s.host.Log, s.controller.wakeParents) {
+		if !s.controller.installed.Wait(ctx, s.host.Log, s.controller.wakeParents) {
 			return nil
 		}
 		s.controller.wakeParents()
@@ -214,7 +213,7 @@ func (s *starter) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.controller.installed.Suspected():
+		case <-s.controller.installed.Suspected:
 		}
 	}
 }
@@ -232,16 +231,19 @@ func (s *starter) startKeys(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
-	live := s.lists(ctx, c.kinds.Live)
+	// The cache is filled with the live kinds first: a decision without them would take what exists for missing.
+	live := c.installed.AwaitLists(ctx, c.kinds.Live, true, s.host.Log)
 	for _, w := range c.Watches() {
 		if !w.Optional && (!w.Live || live) {
 			_, err := w.fill(ctx, s.host.Cache, watch)
 			errs = append(errs, err)
 		}
 	}
-	optional := s.listsOptional(ctx)
-	if optional {
+	later := c.installed.List(ctx, c.kinds.Optional)
+	if later == nil {
 		errs = append(errs, s.watchOptional(ctx, watch))
+	} else if !installed.NobodyCan(later) {
+		c.installed.Want() // the API server failed: there may be outputs, whatever the parents' specs say now
 	}
 	if err := errors.Join(errs...); err != nil || !s.host.Cache.WaitForCacheSync(ctx) {
 		return err
@@ -255,7 +257,7 @@ func (s *starter) startKeys(ctx context.Context) error {
 			return s.host.Log.WithValues("namespace", req.Parent.Namespace, "name", req.Parent.Name, "mapKey", req.MapKey)
 		},
 	}, sources...)
-	if err == nil && !optional && len(c.kinds.Optional) > 0 {
+	if err == nil && later != nil {
 		go s.awaitOptional(ctx, keys.Watch)
 	}
 	return err
@@ -292,26 +294,6 @@ func (c *Controller) checkScopes() error {
 func (c *Controller) kindsBack() {
 	c.aggregator.Undecide()
 	c.keys.With(c.fanOutAll)
-}
-
-// listsOptional returns whether the optional kinds can be listed. An API server that fails to is
-// asked again later: whatever depends on these kinds is told that they are missing.
-func (s *starter) listsOptional(ctx context.Context) bool {
-	kinds := s.controller.kinds.Optional
-	if len(kinds) == 0 {
-		return false
-	}
-	err := installed.List(ctx, s.controller.guard.Live, kinds, s.controller.options.Namespaces)
-	if err != nil && !installed.NobodyCan(err) {
-		s.controller.optional.Want() // there may be outputs, whatever the parents' specs say now
-	}
-	return err == nil
-}
-
-// lists returns whether kinds that may be missing can be listed. If so, the cache is filled
-// with them first: a decision without them would take what exists for missing.
-func (s *starter) lists(ctx context.Context, kinds []schema.GroupVersionKind) bool {
-	return len(kinds) > 0 && installed.AwaitLists(ctx, s.controller.guard.Live, kinds, s.controller.options.Namespaces, 0, s.host.Log)
 }
 
 // wakeParents updates every parent's status.

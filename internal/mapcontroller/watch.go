@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/installed"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
@@ -62,9 +61,9 @@ func (s *starter) awaitOptional(ctx context.Context, watch watches) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-c.optional.Wanted:
+	case <-c.installed.Wanted:
 	}
-	if !installed.AwaitLists(ctx, c.guard.Live, c.kinds.Optional, c.options.Namespaces, c.options.KindsInterval, s.host.Log) {
+	if !c.installed.AwaitLists(ctx, c.kinds.Optional, false, s.host.Log) {
 		return
 	}
 	if err := s.watchOptional(ctx, watch); err != nil {
@@ -105,7 +104,7 @@ func (s *starter) watchOptional(ctx context.Context, watch watches) error {
 		return err
 	}
 	if toolscache.WaitForCacheSync(ctx.Done(), synced...) {
-		c.optional.Watches()
+		c.installed.Watches()
 	}
 	return nil
 }

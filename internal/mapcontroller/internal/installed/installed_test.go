@@ -31,7 +31,7 @@ func serving(version string, kinds ...string) *metav1.APIResourceList {
 }
 
 func newTestKinds(f *clienttesting.Fake, needed ...schema.GroupVersionKind) *Kinds {
-	return New(&fakediscovery.FakeDiscovery{Fake: f}, needed)
+	return New(Settings{Needed: needed, Back: func() {}, Discovery: &fakediscovery.FakeDiscovery{Fake: f}, Interval: time.Minute})
 }
 
 // Contract: STAT-6.
@@ -71,7 +71,7 @@ func TestKindsAreMissing(t *testing.T) {
 				t.Errorf("explains a 404: %v", got)
 			}
 			// Somebody has to wait until the kind is back.
-			if suspected := len(k.Suspected()) > 0; suspected != (test.want != nil) {
+			if suspected := len(k.Suspected) > 0; suspected != (test.want != nil) {
 				t.Errorf("a check is asked for: %v", suspected)
 			}
 			if got := k.Explains(t.Context(), &meta.NoKindMatchError{}); got != (test.want != nil) {
@@ -100,7 +100,7 @@ func TestKindsWait(t *testing.T) {
 		})
 		k := newTestKinds(f, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 		changes := 0
-		if !k.Wait(t.Context(), time.Minute, logr.Discard(), func() { changes++ }) {
+		if !k.Wait(t.Context(), logr.Discard(), func() { changes++ }) {
 			t.Error("the wait was given up")
 		}
 		// The reactor of the last call sets what the next one finds.
@@ -110,7 +110,7 @@ func TestKindsWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		f.Resources = nil
-		if newTestKinds(&clienttesting.Fake{}, k.needed...).Wait(ctx, time.Minute, logr.Discard(), func() {}) {
+		if newTestKinds(&clienttesting.Fake{}, k.settings.Needed...).Wait(ctx, logr.Discard(), func() {}) {
 			t.Error("waited for nothing")
 		}
 	})
@@ -122,9 +122,17 @@ func TestSuspect(t *testing.T) {
 	for range 3 {
 		k.Suspect()
 	}
-	if n := len(k.Suspected()); n != 1 {
+	if n := len(k.Suspected); n != 1 {
 		t.Errorf("%d checks are asked for", n)
 	}
+}
+
+// listing returns kinds that are listed in some namespaces, or in all.
+func listing(live client.Reader, namespaces ...string) *Kinds {
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	return New(Settings{Live: live, Namespaces: namespaces, Interval: time.Minute})
 }
 
 // failsOnce is an API server whose first list fails.
@@ -156,10 +164,12 @@ func TestAwaitListsRetriesSoonUnlessSomebodyHasToAct(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				listed := AwaitLists(t.Context(), &failsOnce{err: test.err}, onePod, nil, time.Minute, logr.Discard())
-				if !listed || time.Since(began) != test.want {
-					t.Errorf("waited %s, want %s", time.Since(began), test.want)
+				for _, giveUp := range []bool{false, true} { // where nobody waits for a kind that may be missing
+					began, gaveUp := time.Now(), giveUp && test.want == time.Minute
+					listed := listing(&failsOnce{err: test.err}).AwaitLists(t.Context(), onePod, giveUp, logr.Discard())
+					if waited := time.Since(began); listed == gaveUp || waited != test.want && !(gaveUp && waited == 0) {
+						t.Errorf("gives up %t: got %t after %s, want %s", giveUp, listed, waited, test.want)
+					}
 				}
 			})
 		})
@@ -183,7 +193,7 @@ func (c confined) List(_ context.Context, _ client.ObjectList, options ...client
 
 func TestAwaitListsAsksInEachNamespace(t *testing.T) {
 	for namespace, want := range map[string]bool{"a": true, "c": false, "": false} {
-		got := AwaitLists(t.Context(), confined{to: []string{"a", "b"}}, onePod, []string{"b", namespace}, 0, logr.Discard())
+		got := listing(confined{to: []string{"a", "b"}}, "b", namespace).AwaitLists(t.Context(), onePod, true, logr.Discard())
 		if got != want {
 			t.Errorf("listed in b and %q: %t", namespace, got)
 		}
@@ -194,7 +204,7 @@ func TestAwaitListsEndsWithTheContext(t *testing.T) {
 	live := &failsOnce{err: errors.New("internal error")}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if AwaitLists(ctx, live, onePod, nil, time.Minute, logr.Discard()) {
+	if listing(live).AwaitLists(ctx, onePod, false, logr.Discard()) {
 		t.Error("started without having listed anything")
 	}
 }
@@ -209,19 +219,20 @@ func TestAKindIsMissingUntilItIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestKinds(&clienttesting.Fake{Resources: []*metav1.APIResourceList{serving("v1", "Pod", "Secret")}}, pod)
 		var back []bool
-		k.Back = func() { back = append(back, len(k.Missing()) > 0) }
+		k.settings.Interval = time.Hour
+		k.settings.Back = func() { back = append(back, len(k.Missing()) > 0) }
 		k.Listed(other, notFound)
 		k.Listed(pod, errors.New("unavailable"))
-		if missing, err := k.check(); err != nil || len(missing) > 0 || len(k.Suspected()) > 0 {
+		if missing, err := k.check(); err != nil || len(missing) > 0 || len(k.Suspected) > 0 {
 			t.Errorf("missing %v, error %v", missing, err)
 		}
 		k.Listed(pod, notFound)
-		if len(k.Suspected()) != 1 {
+		if len(k.Suspected) != 1 {
 			t.Error("no check is asked for")
 		}
 		returned, start := time.Duration(-1), time.Now()
 		go func() {
-			k.Wait(t.Context(), time.Hour, logr.Discard(), func() {})
+			k.Wait(t.Context(), logr.Discard(), func() {})
 			returned = time.Since(start)
 		}()
 		time.Sleep(time.Minute)
@@ -235,30 +246,4 @@ func TestAKindIsMissingUntilItIsListed(t *testing.T) {
 			t.Errorf("listed: missing %v, back %v while still missing, returned after %s", k.Missing(), back, returned)
 		}
 	})
-}
-
-// A kind that may be missing is not awaited.
-func TestAwaitListsWithoutAnIntervalAsksAgainOnlyIfTheAPIServerFails(t *testing.T) {
-	pods := schema.GroupResource{Resource: "pods"}
-	for name, test := range map[string]struct {
-		err  error
-		want bool
-		wait time.Duration
-	}{
-		"everything can be listed": {want: true},
-		"the API server fails":     {err: errors.New("internal error"), want: true, wait: 5 * time.Second},
-		"the CRD is missing":       {err: &meta.NoKindMatchError{}},
-		"the resource is missing":  {err: apierrors.NewNotFound(pods, "")},
-		"the permission is":        {err: apierrors.NewForbidden(pods, "", errors.New("no role"))},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				got := AwaitLists(t.Context(), &failsOnce{err: test.err}, onePod, nil, 0, logr.Discard())
-				if got != test.want || time.Since(began) != test.wait {
-					t.Errorf("got %v after %s", got, time.Since(began))
-				}
-			})
-		})
-	}
 }
