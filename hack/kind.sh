@@ -69,6 +69,12 @@ up() {
   kind load image-archive bin/image.tar --name "$name"
   kubectl apply --server-side -f dist/crds.yaml -f dist/install.yaml
   kubectl -n snapshotschedule-system rollout status deployment/snapshotschedule-controller-manager --timeout=3m
+  cat <<'EOT'
+Next:
+  kubectl apply -f hack/kind/first.yaml     # a PVC, and a schedule that takes a snapshot of it every minute
+  kubectl get pvc,snapsched,volumesnapshots
+  hack/kind.sh down
+EOT
 }
 
 case "${1:-}" in

@@ -6,15 +6,16 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/creack/pty"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,7 +41,7 @@ func kept(since, now time.Time) []time.Time {
 	return slots
 }
 
-var _ = Describe("The recording of README", func() {
+var _ = Describe("The pictures of README", func() {
 	It("shows what the plugin prints at one time, with the same objects", func() {
 		now := time.Date(2026, 11, 21, 16, 12, 8, 0, time.UTC)
 		env := &environment{"shop", kubeconfig}
@@ -81,22 +82,36 @@ var _ = Describe("The recording of README", func() {
 		}
 		put(time.Time{}, objects...)
 
-		GinkgoT().Setenv("COLUMNS", strconv.Itoa(recording.Columns))
-		smaller := filepath.Join(temporaryFolder(), "smaller.yaml")
-		Expect(os.WriteFile(smaller, []byte(`apiVersion: snapshots.mapcontroller.dev/v1alpha1
-kind: SnapshotSchedule
-metadata: {name: production, namespace: shop}
-spec: {snapshotInterval: 1h, selector: {matchLabels: {app: shop}}, retention: {keep: {hourly: 24, daily: 7, weekly: 4, monthly: 3}}}
-`), 0o600)).To(Succeed())
-		var scenes []recording.Scene
-		for _, args := range [][]string{{"coverage"}, {"timeline", "production"}, {"why", example}, {"preview", "-f", smaller}} {
-			var out, errOut bytes.Buffer
-			command := strings.ReplaceAll("kubectl snapsched "+strings.Join(args, " "), smaller, filepath.Base(smaller))
-			streams := genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}
-			args = append(args, "--kubeconfig", kubeconfig, "--namespace", env.namespace)
-			Expect(cli.Run(ctx, args, streams, clocktesting.NewFakePassiveClock(now))).To(BeZero(), errOut.String())
-			scenes = append(scenes, recording.Scene{Command: command, Output: strings.ReplaceAll(out.String(), smaller, filepath.Base(smaller))})
+		// Only a terminal is shown colors.
+		for _, name := range []string{"NO_COLOR", "COLUMNS"} {
+			GinkgoT().Setenv(name, "")
+			Expect(os.Unsetenv(name)).To(Succeed())
 		}
-		Expect(recording.File("plugin.svg", recording.SVG("A terminal with kubectl snapsched: which PVCs are protected, their snapshots, why one is kept, and what an edit would delete", scenes))).To(Succeed())
+		GinkgoT().Setenv("TERM", "xterm-256color")
+		for _, still := range []struct {
+			name, label string
+			args        []string
+		}{
+			{"coverage.svg", "kubectl snapsched coverage: three of four PVCs are protected, and no schedule selects the fourth", []string{"coverage"}},
+			{"timeline.svg", "kubectl snapsched timeline: the snapshots of each PVC by age, with the rule that keeps each", []string{"timeline", "production"}},
+			{"why.svg", "kubectl snapsched why: until when a snapshot is kept, and by which rule", []string{"why", example}},
+		} {
+			ours, theirs, err := pty.Open()
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(ours.Close)
+			Expect(pty.Setsize(theirs, &pty.Winsize{Rows: 50, Cols: recording.Columns})).To(Succeed())
+			printed := make(chan string)
+			go func() {
+				all, _ := io.ReadAll(ours) // it ends with an error
+				printed <- string(all)
+			}()
+			var errOut bytes.Buffer
+			streams := genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: theirs, ErrOut: &errOut}
+			args := slices.Concat(still.args, []string{"--kubeconfig", kubeconfig, "--namespace", env.namespace})
+			Expect(cli.Run(ctx, args, streams, clocktesting.NewFakePassiveClock(now))).To(BeZero(), errOut.String())
+			Expect(theirs.Close()).To(Succeed())
+			command := "kubectl snapsched " + strings.Join(still.args, " ")
+			Expect(recording.File(still.name, recording.Still(still.label, command, <-printed))).To(Succeed())
+		}
 	})
 })

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// The README claims only what was tried. Chart and the nightly tests must not claim another range.
-func TestVersionsAgreeWithTheTableOfTheReadme(t *testing.T) {
-	readme := read(t, "README.md")
-	rows := regexp.MustCompile(`(?m)^\| (\d+\.\d+\.\d+) \| (\d+\.\d+\.\d+) \|`).FindAllStringSubmatch(readme, -1)
+// The pages claim only what was tried. README, chart and the nightly tests must not claim another range.
+func TestVersionsAgreeWithTheTable(t *testing.T) {
+	table := read(t, "docs/versions.md")
+	rows := regexp.MustCompile(`(?m)^\| (\d+\.\d+\.\d+) \| (\d+\.\d+\.\d+) \|`).FindAllStringSubmatch(table, -1)
 	if len(rows) < 2 {
-		t.Fatalf("the README has %d rows of versions", len(rows))
+		t.Fatalf("docs/versions.md has %d rows of versions", len(rows))
 	}
 	newest, oldest := rows[0], rows[len(rows)-1]
 	minor := oldest[1][:strings.LastIndex(oldest[1], ".")]
@@ -44,7 +44,7 @@ func TestVersionsAgreeWithTheTableOfTheReadme(t *testing.T) {
 	slices.Sort(nightly)
 	slices.Sort(older)
 	if !slices.Equal(nightly, older) {
-		t.Errorf("the nightly tests run on %q, the README names %q", nightly, older)
+		t.Errorf("the nightly tests run on %q, docs/versions.md names %q", nightly, older)
 	}
 }
 

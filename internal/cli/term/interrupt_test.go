@@ -14,8 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"unsafe"
 
+	"github.com/creack/pty"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
@@ -35,30 +35,6 @@ func askAtTerminal() int {
 	return UntilInterrupted(ctx, func() int { return Execute(ctx, root, nil) })
 }
 
-// openTerminal returns both ends of a pseudo-terminal.
-func openTerminal(t *testing.T) (ours, theirs *os.File) {
-	t.Helper()
-	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ours.Close() })
-	number, unlocked := uint32(0), int32(0)
-	for request, argument := range map[uintptr]unsafe.Pointer{
-		syscall.TIOCGPTN: unsafe.Pointer(&number), syscall.TIOCSPTLCK: unsafe.Pointer(&unlocked),
-	} {
-		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, ours.Fd(), request, uintptr(argument)); errno != 0 {
-			t.Fatal(errno)
-		}
-	}
-	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { theirs.Close() })
-	return ours, theirs
-}
-
 // Contract: CLI-8.
 func TestAQuestion(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -76,7 +52,11 @@ func TestAQuestion(t *testing.T) {
 		"the end of the input":   {typed: "\x04", code: 2, says: "error: nothing was done\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ours, theirs := openTerminal(t)
+			ours, theirs, err := pty.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { ours.Close() })
 			executable, err := os.Executable()
 			if err != nil {
 				t.Fatal(err)

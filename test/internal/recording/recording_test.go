@@ -39,8 +39,9 @@ func TestAPlaceIsNeeded(t *testing.T) {
 
 func TestATerminalShowsAllAndExecutesNothing(t *testing.T) {
 	long := strings.Repeat("x", Columns) + "y"
-	svg := SVG(`a "label"`, []Scene{{Command: "look", Output: "<script>&\n  indented\n"}, {Command: "again", Output: long}})
-	var texts []string
+	svg := Still(`a "label"`, "look", "<script>&\r\n  indented \x1b[31mred\x1b[0m plain\r\n"+long+"\r\n")
+	type text struct{ Class, X, Y, Text string }
+	var texts []text
 	for decoder := xml.NewDecoder(strings.NewReader(svg)); ; {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
@@ -50,18 +51,26 @@ func TestATerminalShowsAllAndExecutesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		var element struct {
-			Text string `xml:",chardata"`
+			Class string `xml:"class,attr"`
+			X     string `xml:"x,attr"`
+			Y     string `xml:"y,attr"`
+			Text  string `xml:",chardata"`
 		}
 		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "text" {
 			if err := decoder.DecodeElement(&element, &start); err != nil {
 				t.Fatal(err)
 			}
-			texts = append(texts, element.Text)
+			texts = append(texts, text(element))
 		} else if ok && start.Name.Local == "script" {
 			t.Error("a script")
 		}
 	}
-	want := []string{"$ look", "<script>&", "  indented", "$ again", long[:Columns], "y"}
+	want := []text{
+		{"command", "20.0", "50", "$ look"},
+		{"c0", "20.0", "68", "<script>&"},
+		{"c0", "20.0", "86", "  indented "}, {"c31", "105.8", "86", "red"}, {"c0", "129.2", "86", " plain"},
+		{"c0", "20.0", "104", long[:Columns]}, {"c0", "20.0", "122", "y"},
+	}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Error(diff)
 	}

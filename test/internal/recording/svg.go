@@ -6,81 +6,58 @@ package recording
 import (
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
-
-// Scene is a command and what it printed.
-type Scene struct{ Command, Output string }
 
 const (
 	// Columns is how many characters a line of the terminal has. Longer ones go on in the next line.
 	Columns               = 104
 	lineHeight, charWidth = 18, 7.8
 	width                 = Columns*charWidth + 40
-	// typing and reading are how many seconds a command is typed, and its output stands.
-	typing, reading = 2, 9
 )
 
-// SVG draws a terminal in which one scene follows another, for ever. Where a reader wants less motion, only the first is shown. Every text has the
-// width that its characters have in the terminal, whatever the reader's fonts.
-func SVG(label string, scenes []Scene) string {
-	rows := 0
-	for _, s := range scenes {
-		rows = max(rows, 1+len(wrapped(s.Output)))
-	}
-	height := rows*lineHeight + 64
-	total := len(scenes) * (typing + reading)
-	part := func(seconds float64) string { return fmt.Sprintf("%.2f%%", 100*seconds/float64(total)) }
-
+// Still draws a terminal with a command, and what it printed there: with the colors of the escape sequences in it. Every text has the width that its
+// characters have in the terminal, whatever the reader's fonts.
+func Still(label, command, output string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" role="img" aria-label="%s">
+	row, column := 0, 0
+	write := func(class, text string) {
+		for text != "" {
+			n := min(Columns-column, utf8.RuneCountInString(text))
+			part := string([]rune(text)[:n])
+			if strings.TrimSpace(part) != "" {
+				fmt.Fprintf(&b, "<text class=%q xml:space=\"preserve\" x=\"%.1f\" y=\"%d\" textLength=\"%.1f\">%s</text>\n",
+					class, 20+float64(column)*charWidth, 50+row*lineHeight, float64(n)*charWidth, html.EscapeString(part))
+			}
+			text, column = text[len(part):], column+n
+			if text != "" {
+				row, column = row+1, 0
+			}
+		}
+	}
+	write("command", "$ "+command)
+	class := "c0"
+	for line := range strings.SplitSeq(strings.TrimRight(strings.ReplaceAll(output, "\r", ""), "\n"), "\n") {
+		row, column = row+1, 0
+		rest := strings.TrimRight(line, " ")
+		for at := style.FindStringSubmatchIndex(rest); at != nil; at = style.FindStringSubmatchIndex(rest) {
+			write(class, rest[:at[0]])
+			class, rest = "c"+rest[at[2]:at[3]], rest[at[1]:]
+		}
+		write(class, rest)
+	}
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" role="img" aria-label="%s">
 <style>
-rect { fill: #0d1117 } circle { fill: #30363d } .cover { fill: #0d1117 }
-text { fill: #e6edf3; font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre } .command { fill: #7ee787 }
-.scene { visibility: hidden; animation: scene %ds step-end infinite } .output { animation: output %ds step-end infinite } .cover { animation: type %ds steps(40) infinite }
-@keyframes scene { 0%% { visibility: visible } %s { visibility: hidden } }
-@keyframes output { 0%% { opacity: 0 } %s { opacity: 1 } }
-@keyframes type { 0%% { transform: none } %s, 100%% { transform: translateX(%.0fpx) } }
-@media (prefers-reduced-motion: reduce) { .scene, .output, .cover { animation: none } .cover { display: none } .scene:first-of-type { visibility: visible } }
+rect { fill: #0d1117 } circle { fill: #30363d } .command { fill: #7ee787 }
+text { fill: #e6edf3; font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre }
+.c1 { font-weight: 700 } .c2 { fill: #8b949e } .c31 { fill: #ff7b72 } .c32 { fill: #56d364 } .c33 { fill: #e3b341 } .c34 { fill: #79c0ff } .c35 { fill: #d2a8ff } .c36 { fill: #56d4dd }
 </style>
 <rect width="100%%" height="100%%" rx="8"/><circle cx="20" cy="18" r="5"/><circle cx="38" cy="18" r="5"/><circle cx="56" cy="18" r="5"/>
-`, width, height, html.EscapeString(label), total, total, total, part(typing+reading), part(typing*1.2), part(typing), width)
-	for i, s := range scenes {
-		delay := fmt.Sprintf(`style="animation-delay:%ds"`, i*(typing+reading))
-		fmt.Fprintf(&b, "<g class=\"scene\" %s>\n", delay)
-		line(&b, "command", "$ "+s.Command, 0)
-		fmt.Fprintf(&b, "<rect class=\"cover\" %s x=\"34\" y=\"36\" width=\"100%%\" height=\"%d\"/>\n<g class=\"output\" %s>\n", delay, lineHeight, delay)
-		for n, text := range wrapped(s.Output) {
-			line(&b, "", text, n+1)
-		}
-		b.WriteString("</g></g>\n")
-	}
-	b.WriteString("</svg>\n")
-	return b.String()
+%s</svg>
+`, width, row*lineHeight+72, html.EscapeString(label), b.String())
 }
 
-// wrapped returns the lines of the terminal.
-func wrapped(output string) []string {
-	var lines []string
-	for line := range strings.SplitSeq(strings.TrimRight(output, "\n"), "\n") {
-		runes := []rune(line)
-		for ; len(runes) > Columns; runes = runes[Columns:] {
-			lines = append(lines, string(runes[:Columns]))
-		}
-		lines = append(lines, string(runes))
-	}
-	return lines
-}
-
-func line(b *strings.Builder, class, text string, row int) {
-	text = strings.TrimRight(text, " ")
-	if text == "" {
-		return
-	}
-	if class != "" {
-		class = fmt.Sprintf(" class=%q", class)
-	}
-	fmt.Fprintf(b, "<text%s xml:space=\"preserve\" x=\"20\" y=\"%d\" textLength=\"%.1f\">%s</text>\n",
-		class, 50+row*lineHeight, float64(utf8.RuneCountInString(text))*charWidth, html.EscapeString(text))
-}
+// style is an escape sequence that changes how text is shown.
+var style = regexp.MustCompile("\x1b\\[([0-9]*)m")
