@@ -47,7 +47,7 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 			&corev1.PersistentVolumeClaim{}:     {Transform: newClaimInterner().transform},
 			&snapshotv1.VolumeSnapshotClass{}:   {Transform: stripClass},
 			&groupv1.VolumeGroupSnapshot{}:      {Label: labels.NewSelector().Add(*tagged), Transform: stripGroup},
-			&groupv1.VolumeGroupSnapshotClass{}: {Transform: stripGroupClass},
+			&groupv1.VolumeGroupSnapshotClass{}: {Transform: stripClass},
 			&v1alpha1.SnapshotSchedule{}:        {Transform: stripSchedule},
 		},
 	}

@@ -61,17 +61,6 @@ func (c Classes) capacityOf(d driver) (found capacity) {
 	return found
 }
 
-// driverOfClass returns the driver of a VolumeSnapshotClass, or of a VolumeGroupSnapshotClass.
-func driverOfClass(o client.Object) (d driver, isClass bool) {
-	switch class := o.(type) {
-	case *snapshotv1.VolumeSnapshotClass:
-		return driver(class.Driver), true
-	case *groupv1.VolumeGroupSnapshotClass:
-		return driver(class.Driver), true
-	}
-	return "", false
-}
-
 // stricter sets a limit to another one if that is stricter, and returns it. Zero is none.
 func stricter(limit *int, other int) int {
 	if other > 0 && (*limit == 0 || other < *limit) {
@@ -347,26 +336,6 @@ func (c Classes) driverTaken(snapshots []client.Object, counts func(*retention.S
 		}
 	}
 	return of
-}
-
-// driverIn returns the driver of the class in a snapshot, or a group snapshot; empty if it has none that exists.
-func (c Classes) driverIn(o client.Object) driver {
-	switch v := o.(type) {
-	case *snapshotv1.VolumeSnapshot:
-		if name := v.Spec.VolumeSnapshotClassName; name != nil {
-			if class := c.find(*name); class != nil {
-				return driverNamed(class.Driver)
-			}
-		}
-	case *groupv1.VolumeGroupSnapshot:
-		if name := v.Spec.VolumeGroupSnapshotClassName; name != nil {
-			named := c.groupClasses(func(class *groupv1.VolumeGroupSnapshotClass) bool { return class.Name == *name })
-			if len(named) > 0 {
-				return driverNamed(named[0].Driver)
-			}
-		}
-	}
-	return ""
 }
 
 // recordedClaims returns the names and UIDs of the PVCs that a snapshot with a map key is of.

@@ -25,6 +25,8 @@ type choice struct {
 	guessed bool
 	// retained is set if the data of a deleted snapshot stays in the storage.
 	retained bool
+	// named is the class that the spec names.
+	named *string
 	// refused says why none can be taken, and skipped why nothing can be said of it.
 	refused Problem
 	skipped string
@@ -38,23 +40,15 @@ func (p *program) classesIn(seen mapcontroller.Observation) Classes {
 	return Classes{Known: p.classesKnown, GroupsUnknown: p.groupClassesUnknown || len(seen.Missing) > 0, All: seen.Related}
 }
 
-// namedClass returns the class that the spec names for a subject.
-func (p *program) namedClass(of *subject) *string {
-	if of.group != "" {
-		return p.schedule.Spec.Group.VolumeGroupSnapshotClassName
-	}
-	return p.schedule.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassName
-}
-
 // choose returns the class for the snapshots of a subject. It is skipped if each of its PVCs cannot be snapshotted now, or never could.
 func (p *program) choose(of *subject, seen mapcontroller.Observation) choice {
-	classes, outputs := p.classesIn(seen), of.backups.outputs
+	classes, outputs, w := p.classesIn(seen), of.backups.outputs, wantedOf(&p.schedule.Spec, of.claims)
 	unfit, waits, first := 0, false, Problem{}
 	skipped := ""
 	for _, claim := range of.claims {
 		reason := skip(claim)
 		if waits = waits || reason != ""; reason == "" {
-			reason = p.unfit(of, classes, claim)
+			reason = classes.unfit(w, claim)
 		}
 		if reason == "" {
 			continue
@@ -65,43 +59,28 @@ func (p *program) choose(of *subject, seen mapcontroller.Observation) choice {
 		}
 	}
 	if unfit == len(of.claims) && (waits || len(outputs) == 0) { // else it could be snapshotted, so the class was lost
-		return choice{skipped: skipped}
+		return choice{named: w.name, skipped: skipped}
 	}
-	var c choice
-	if of.group != "" {
-		c.name, c.limit, c.refused = classes.forGroup(of.claims, p.namedClass(of))
-		if other := p.mismatch(of, seen); other.Reason != "" {
-			c.refused = other
-		} else if unfit > 0 && unfit < len(of.claims) {
-			c.refused = first
-		}
-	} else {
-		template := &p.schedule.Spec.SnapshotTemplate.Spec
-		if c.name, c.refused = classes.Choose(of.claims[0], template); c.refused.Reason == v1alpha1.ReasonNotSnapshottable {
-			c.refused.Reason = v1alpha1.ReasonNoSnapshotClass
-			c.refused.Message += "; the PVC has snapshots, so it had one: create it again"
-		}
-		c.limit = classes.limitedBy(of.claims[0], template, c.name)
+	c := choice{named: w.name}
+	c.name, c.limit, c.refused = classes.choose(w)
+	if other := p.mismatch(of, seen); other.Reason != "" {
+		c.refused = other
+	} else if unfit > 0 && unfit < len(of.claims) {
+		c.refused = first
+	} else if c.refused.Reason == v1alpha1.ReasonNotSnapshottable {
+		c.refused.Reason = v1alpha1.ReasonNoSnapshotClass
+		c.refused.Message += "; the PVC has snapshots, so it had one: create it again"
 	}
-	c.retained = classes.retains(of.group != "", c.name, c.limit)
+	c.retained = classes.retains(w.kind, c.name, c.limit)
 	c.limit, c.guessed = classes.limitOf(c.limit, outputs, oldestOf(of.claims))
 	return c
 }
 
-// unfit returns why no snapshot of a PVC of a subject can be taken, whatever the class; empty if one may be. A class that is named and
-// does not exist is a problem of its own.
-func (p *program) unfit(of *subject, classes Classes, claim *corev1.PersistentVolumeClaim) string {
-	if of.group != "" {
-		return classes.notGroupable(claim, p.namedClass(of))
-	}
-	if classes.missing(&p.schedule.Spec.SnapshotTemplate.Spec) != "" {
-		return ""
-	}
-	return classes.unfit(claim)
-}
-
 // mismatch returns why the labels of a group do not stand for its PVCs.
 func (p *program) mismatch(of *subject, seen mapcontroller.Observation) Problem {
+	if of.group == "" {
+		return Problem{}
+	}
 	if len(seen.Missing) > 0 {
 		return Problem{Reason: v1alpha1.ReasonGroupSnapshotAPIMissing, Message: "VolumeGroupSnapshots are not installed in this cluster, " +
 			"or the operator may not list them; they need the CRDs of group " + groupv1.GroupName + ", version v1"}

@@ -7,100 +7,193 @@ import (
 	"fmt"
 	"slices"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
-// The annotations of a driver's default class, and of its default class of group snapshots.
-const (
-	annotationDefaultClass      = "snapshot.storage.kubernetes.io/is-default-class"
-	annotationDefaultGroupClass = "groupsnapshot.storage.kubernetes.io/is-default-class"
+// kindOfClass is what differs between the classes of snapshots and those of group snapshots.
+type kindOfClass struct {
+	ofGroup        bool
+	name, resource string
+	annotation     string // of a default class
+	whose          string // snapshots are taken by it
+	// wrong and notOne are the reasons for a class that does not fit, and for a driver without exactly one default class.
+	wrong, notOne string
+	// missing and none say what to do if the class does not exist, or if the driver has none; lists is set if messages
+	// name the classes that exist.
+	missing, none string
+	lists         bool
+	driverOf      func([]*corev1.PersistentVolumeClaim) (driver, Problem)
+	// refusals are asked in this order. The first of them, unnamed, refuse whatever class is named.
+	refusals []refusal
+	unnamed  int
+}
+
+// refusal returns why no snapshot can be taken that is wanted of PVCs of a driver.
+type refusal func(Classes, wanted, driver) Problem
+
+var (
+	singleClasses = kindOfClass{
+		name: "VolumeSnapshotClass", resource: "volumesnapshotclass", annotation: annotationDefaultClass, whose: "PVC",
+		wrong: v1alpha1.ReasonWrongSnapshotClass, notOne: v1alpha1.ReasonNoDefaultSnapshotClass, lists: true,
+		driverOf: func(claims []*corev1.PersistentVolumeClaim) (driver, Problem) { return driverOf(claims[0]), Problem{} },
+		refusals: []refusal{Classes.missing, Classes.unsuited, Classes.ofOthers, Classes.unlisted, Classes.noDefault},
+		unnamed:  2,
+	}
+	groupClasses = kindOfClass{
+		ofGroup: true,
+		name:    "VolumeGroupSnapshotClass", resource: "volumegroupsnapshotclass", annotation: annotationDefaultGroupClass, whose: "group",
+		wrong: v1alpha1.ReasonNoGroupSnapshotClass, notOne: v1alpha1.ReasonNoDefaultGroupSnapshotClass,
+		missing: ": create it, or name another one in spec.group", none: ": create one, or remove spec.group",
+		driverOf: driverOfGroup,
+		refusals: []refusal{Classes.missing, Classes.ofOthers, Classes.noDefault},
+	}
 )
 
-// Classes are the VolumeSnapshotClasses of the cluster.
-type Classes struct {
-	// Known is set if they were read. Without permission for that, every driver counts as
-	// unknown, and a snapshot is created as if it had the right class.
-	Known bool
-	// GroupsUnknown is set if VolumeGroupSnapshotClasses were not read, although the others were: without permission
-	// for these alone.
-	GroupsUnknown bool
-	// All may contain objects of other kinds, which are ignored.
-	All []client.Object
+// wanted is what a spec says of the class for snapshots of PVCs.
+type wanted struct {
+	kind   *kindOfClass
+	claims []*corev1.PersistentVolumeClaim
+	// name is that of a class; listed are those of which the first is chosen that fits.
+	name   *string
+	listed []string
 }
 
-// notSnapshottable returns why no snapshot of a PVC can be taken with any class;
-// empty if one may be.
-func (c Classes) notSnapshottable(claim *corev1.PersistentVolumeClaim) string {
-	switch d := driverOf(claim); {
-	case d.inTree():
-		return fmt.Sprintf("%s is an in-tree plugin, whose volumes cannot be snapshotted", d)
-	case d != "" && c.Known && c.count(d) == 0:
-		return fmt.Sprintf("no VolumeSnapshotClass belongs to driver %s", d)
+// wantedOf returns what a spec says of the class for PVCs.
+func wantedOf(spec *v1alpha1.SnapshotScheduleSpec, claims []*corev1.PersistentVolumeClaim) wanted {
+	if spec.Group != nil {
+		return wanted{kind: &groupClasses, claims: claims, name: spec.Group.VolumeGroupSnapshotClassName}
 	}
-	return ""
+	return wantedBy(&spec.SnapshotTemplate.Spec, claims)
 }
 
-// unfit is notSnapshottable as a reason to skip a PVC.
-func (c Classes) unfit(claim *corev1.PersistentVolumeClaim) string {
-	if why := c.notSnapshottable(claim); why != "" {
-		return Problem{Reason: v1alpha1.ReasonNotSnapshottable, Message: why}.String()
+func wantedBy(template *v1alpha1.SnapshotTemplateSpec, claims []*corev1.PersistentVolumeClaim) wanted {
+	w := wanted{kind: &singleClasses, claims: claims, name: template.VolumeSnapshotClassName}
+	for _, listed := range template.VolumeSnapshotClassNames {
+		w.listed = append(w.listed, string(listed))
 	}
-	return ""
+	return w
 }
 
 // Choose returns the class for a PVC's snapshots; nil leaves the choice to the
 // driver's default. A problem says why no snapshot can be taken.
 func (c Classes) Choose(claim *corev1.PersistentVolumeClaim, template *v1alpha1.SnapshotTemplateSpec) (class *string, p Problem) {
-	d := driverOf(claim)
-	if missing := c.missing(template); missing != "" && d != "" {
-		return nil, Problem{Reason: v1alpha1.ReasonWrongSnapshotClass, Message: missing}
-	}
-	if why := c.notSnapshottable(claim); why != "" {
-		return nil, Problem{Reason: v1alpha1.ReasonNotSnapshottable, Message: why}
-	}
-	if name := template.VolumeSnapshotClassName; name != nil {
-		return name, c.named(*name, d)
-	}
-	if len(template.VolumeSnapshotClassNames) > 0 {
-		if !c.Known || d == "" {
-			return nil, Problem{Reason: v1alpha1.ReasonWrongSnapshotClass, Message: c.unknownDriver()}
-		}
-		for _, listed := range template.VolumeSnapshotClassNames {
-			if found := c.find(string(listed)); found != nil && driver(found.Driver) == d {
-				return &found.Name, Problem{}
-			}
-		}
-	}
-	return nil, c.defaulted(d)
+	class, _, p = c.choose(wantedBy(template, []*corev1.PersistentVolumeClaim{claim}))
+	return class, p
 }
 
-// missing says that no class exists that the template names; empty if it names none.
-func (c Classes) missing(template *v1alpha1.SnapshotTemplateSpec) string {
-	if name := template.VolumeSnapshotClassName; c.Known && name != nil && c.find(*name) == nil {
-		return fmt.Sprintf("VolumeSnapshotClass %s does not exist%s", *name, c.others(""))
+// choose returns the class for snapshots, nil for the driver's default, and the driver whose limits they count towards.
+// A problem says why none can be taken.
+func (c Classes) choose(w wanted) (class *string, limit driver, refused Problem) {
+	d, refused := w.kind.driverOf(w.claims)
+	if refused.Reason != "" {
+		return nil, "", refused
 	}
-	var names []string
-	for _, listed := range template.VolumeSnapshotClassNames {
-		names = append(names, string(listed))
+	class = c.pick(w, d)
+	for i, refuses := range w.kind.refusals {
+		if refused = refuses(c, w, d); refused.Reason != "" {
+			if i < w.kind.unnamed {
+				class = nil
+			}
+			break
+		}
 	}
-	if !c.Known || len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return c.find(name) != nil }) {
+	return class, c.limitedBy(w, d, class), refused
+}
+
+// pick returns the class that is named, or the first one listed that is of a driver; nil if there is none.
+func (c Classes) pick(w wanted, d driver) *string {
+	if w.name != nil || !c.Known || d == "" {
+		return w.name
+	}
+	for i, name := range w.listed {
+		if _, of := c.find(w.kind, name); of == d {
+			return &w.listed[i]
+		}
+	}
+	return nil
+}
+
+// driverIn returns the driver of the class in a snapshot, or a group snapshot; empty if it has none that exists.
+func (c Classes) driverIn(o client.Object) driver {
+	name := backup.ClassOf(o)
+	if name == nil {
 		return ""
 	}
-	return "none of volumeSnapshotClassNames exists: " + report.List(names, maxNames) + c.others("")
+	_, of := c.find(kindFor(o), *name)
+	return driverNamed(string(of))
+}
+
+// kindFor returns the kind of the class in a snapshot, or a group snapshot.
+func kindFor(o client.Object) *kindOfClass {
+	if _, isGroup := o.(*groupv1.VolumeGroupSnapshot); isGroup {
+		return &groupClasses
+	}
+	return &singleClasses
+}
+
+// notSnapshottable returns why no snapshot of a PVC can be taken with any class, as a reason to skip it; empty if one may be.
+func (c Classes) notSnapshottable(claim *corev1.PersistentVolumeClaim) string {
+	if p := c.unsuited(wanted{kind: &singleClasses}, driverOf(claim)); p.Reason != "" {
+		return p.String()
+	}
+	return ""
+}
+
+// unfit returns why no snapshot that is wanted can be taken of a PVC, whatever the class; empty if one may be. A class that is
+// named and does not exist is a problem of its own, and one class of the kind that is wanted is enough.
+func (c Classes) unfit(w wanted, claim *corev1.PersistentVolumeClaim) string {
+	if d := driverOf(claim); c.missing(w, d).Reason != "" || c.unsuited(w, d).Reason == "" {
+		return ""
+	}
+	return c.notSnapshottable(claim)
+}
+
+// unsuited refuses a driver whose volumes cannot be snapshotted.
+func (c Classes) unsuited(w wanted, d driver) Problem {
+	p := Problem{Reason: v1alpha1.ReasonNotSnapshottable}
+	switch {
+	case d.inTree():
+		p.Message = fmt.Sprintf("%s is an in-tree plugin, whose volumes cannot be snapshotted", d)
+	case d != "" && c.knows(w.kind) && !c.has(w.kind, d):
+		p.Message = fmt.Sprintf("no %s belongs to driver %s%s", w.kind.name, d, w.kind.none)
+	default:
+		return Problem{}
+	}
+	return p
+}
+
+// missing refuses if no class exists that is named.
+func (c Classes) missing(w wanted, d driver) Problem {
+	if d == "" || !c.knows(w.kind) {
+		return Problem{}
+	}
+	exists := func(name string) bool { o, _ := c.find(w.kind, name); return o != nil }
+	if w.name != nil && !exists(*w.name) {
+		return Problem{Reason: w.kind.wrong, Message: fmt.Sprintf(
+			"%s %s does not exist%s%s", w.kind.name, *w.name, w.kind.missing, c.others(w.kind, ""))}
+	}
+	if len(w.listed) == 0 || slices.ContainsFunc(w.listed, exists) {
+		return Problem{}
+	}
+	return Problem{Reason: w.kind.wrong, Message: "none of volumeSnapshotClassNames exists: " +
+		report.List(w.listed, maxNames) + c.others(w.kind, "")}
 }
 
 // others names the classes that exist, of a driver or of any, and says what to do.
-func (c Classes) others(d driver) string {
+func (c Classes) others(kind *kindOfClass, d driver) string {
+	if !kind.lists {
+		return ""
+	}
 	var names []string
-	for _, o := range c.All {
-		if class := classOf(o); class != nil && (d == "" || driver(class.Driver) == d) {
-			names = append(names, class.Name)
+	for o, of := range c.each(kind) {
+		if d == "" || of == d {
+			names = append(names, o.GetName())
 		}
 	}
 	if slices.Sort(names); len(names) == 0 {
@@ -112,36 +205,42 @@ func (c Classes) others(d driver) string {
 // maxNames is how many bytes of names a message lists.
 const maxNames = 200
 
-// named returns what is wrong with a class that the template names and that exists, if classes are known.
-func (c Classes) named(name string, d driver) Problem {
-	found := c.find(name)
-	if found == nil || d == "" || driver(found.Driver) == d {
+// ofOthers refuses if the class that is named exists, and belongs to another driver.
+func (c Classes) ofOthers(w wanted, d driver) Problem {
+	if w.name == nil || d == "" || !c.knows(w.kind) {
 		return Problem{}
 	}
-	return Problem{Reason: v1alpha1.ReasonWrongSnapshotClass, Message: fmt.Sprintf(
-		"VolumeSnapshotClass %s belongs to driver %s, and the PVC to driver %s%s", name, found.Driver, d, c.others(d))}
+	found, of := c.find(w.kind, *w.name)
+	if found == nil || of == d {
+		return Problem{}
+	}
+	return Problem{Reason: w.kind.wrong, Message: fmt.Sprintf("%s %s belongs to driver %s, and the %s to driver %s%s",
+		w.kind.name, *w.name, of, w.kind.whose, d, c.others(w.kind, d))}
 }
 
-func (c Classes) unknownDriver() string {
+// unlisted refuses if none of the classes that are listed can be chosen.
+func (c Classes) unlisted(w wanted, d driver) Problem {
+	if w.name != nil || len(w.listed) == 0 || c.Known && d != "" {
+		return Problem{}
+	}
+	message := "the driver of the PVC is unknown, so none of volumeSnapshotClassNames can be chosen; " +
+		"set volumeSnapshotClassName, or annotation " + annotationProvisioner + " of the PVC"
 	if !c.Known {
-		return "the operator may not read VolumeSnapshotClasses, so it cannot choose one of volumeSnapshotClassNames; " +
+		message = "the operator may not read VolumeSnapshotClasses, so it cannot choose one of volumeSnapshotClassNames; " +
 			"set volumeSnapshotClassName instead"
 	}
-	return "the driver of the PVC is unknown, so none of volumeSnapshotClassNames can be chosen; " +
-		"set volumeSnapshotClassName, or annotation " + annotationProvisioner + " of the PVC"
+	return Problem{Reason: w.kind.wrong, Message: message}
 }
 
-// defaulted returns what is wrong with the default class of a driver.
-func (c Classes) defaulted(d driver) Problem {
-	if !c.Known || d == "" {
+// noDefault refuses if a default class is needed, and a driver has not exactly one: the snapshot controller finds none then.
+func (c Classes) noDefault(w wanted, d driver) Problem {
+	if d == "" || !c.knows(w.kind) || c.pick(w, d) != nil {
 		return Problem{}
 	}
-	isDefault := func(class *snapshotv1.VolumeSnapshotClass) bool {
-		return class.Annotations[annotationDefaultClass] == "true"
-	}
+	isDefault := func(class client.Object) bool { return class.GetAnnotations()[w.kind.annotation] == "true" }
 	n := 0
-	for _, o := range c.All {
-		if class := classOf(o); class != nil && driver(class.Driver) == d && isDefault(class) {
+	for class, of := range c.each(w.kind) {
+		if of == d && isDefault(class) {
 			n++
 		}
 	}
@@ -149,131 +248,74 @@ func (c Classes) defaulted(d driver) Problem {
 		return Problem{}
 	}
 	var all, defaults []string
-	for _, o := range c.All {
-		class := classOf(o)
-		if class == nil || driver(class.Driver) != d {
+	for class, of := range c.each(w.kind) {
+		if of != d {
 			continue
 		}
-		if all = append(all, class.Name); isDefault(class) {
-			defaults = append(defaults, class.Name)
+		if all = append(all, class.GetName()); isDefault(class) {
+			defaults = append(defaults, class.GetName())
 		}
 	}
-	message := notOneDefault(d, "volumesnapshotclass", annotationDefaultClass, all, defaults)
-	return Problem{Reason: v1alpha1.ReasonNoDefaultSnapshotClass, Message: message}
+	if len(all) == 0 {
+		return Problem{Reason: w.kind.wrong, Message: c.unsuited(w, d).Message}
+	}
+	return Problem{Reason: w.kind.notOne, Message: notOneDefault(w.kind, d, all, defaults)}
 }
 
 // notOneDefault says that a driver has not exactly one default class, and what to do. The API server validates the names of classes.
-func notOneDefault(d driver, resource, annotation string, all, defaults []string) string {
+func notOneDefault(kind *kindOfClass, d driver, all, defaults []string) string {
 	slices.Sort(all)
 	slices.Sort(defaults)
-	annotate := "kubectl annotate " + resource
+	annotate := "kubectl annotate " + kind.resource
 	switch {
 	case len(all) == 1:
-		return fmt.Sprintf("the only class of %s, %s, is not its default: %s '%s' %s=true", d, all[0], annotate, all[0], annotation)
+		return fmt.Sprintf("the only class of %s, %s, is not its default: %s '%s' %s=true", d, all[0], annotate, all[0], kind.annotation)
 	case len(defaults) > 1:
 		return fmt.Sprintf("%d classes of %s are its default: %s; name one in the schedule, or leave one the default: %s '%s' %s-",
-			len(defaults), d, report.List(defaults, maxNames), annotate, defaults[1], annotation)
+			len(defaults), d, report.List(defaults, maxNames), annotate, defaults[1], kind.annotation)
 	}
 	return fmt.Sprintf("none of the %d classes of %s is its default: %s; name one in the schedule, or make one the default: %s '%s' %s=true",
-		len(all), d, report.List(all, maxNames), annotate, all[0], annotation)
+		len(all), d, report.List(all, maxNames), annotate, all[0], kind.annotation)
 }
 
-// count returns how many classes a driver has.
-func (c Classes) count(d driver) int {
-	n := 0
-	for _, o := range c.All {
-		if class := classOf(o); class != nil && driver(class.Driver) == d {
-			n++
+// driverOfGroup returns the driver of the PVCs of a group, empty if it is unknown.
+func driverOfGroup(claims []*corev1.PersistentVolumeClaim) (d driver, refused Problem) {
+	for _, claim := range claims {
+		switch other := driverOf(claim); {
+		case other.inTree():
+			return "", Problem{Reason: v1alpha1.ReasonNoGroupSnapshotClass,
+				Message: fmt.Sprintf("PVC %s belongs to %s, an in-tree plugin, whose volumes cannot be snapshotted", claim.Name, other)}
+		case other == "" || other == d:
+		case d == "":
+			d = other
+		default:
+			return "", Problem{Reason: v1alpha1.ReasonMixedDrivers,
+				Message: fmt.Sprintf(
+					"the PVCs of the group belong to several drivers, such as %s and %s: divide them by a label, with spec.group.byLabel", d, other)}
 		}
 	}
-	return n
+	return d, Problem{}
 }
 
-func (c Classes) find(name string) *snapshotv1.VolumeSnapshotClass {
-	for _, o := range c.All {
-		if class := classOf(o); class != nil && class.Name == name {
-			return class
-		}
-	}
-	return nil
-}
-
-func classOf(o client.Object) *snapshotv1.VolumeSnapshotClass {
-	class, _ := o.(*snapshotv1.VolumeSnapshotClass)
-	return class
-}
-
-// capacityAnnotations say what the storage of a driver can take.
-var capacityAnnotations = []string{
-	v1alpha1.AnnotationMaxInFlight, v1alpha1.AnnotationMaxPending, v1alpha1.AnnotationMaxPerVolume, v1alpha1.AnnotationMinSpacing,
-}
-
-// classAnnotations are those that decisions read.
-var classAnnotations = append([]string{annotationDefaultClass}, capacityAnnotations...)
-
-// stripClass reduces a VolumeSnapshotClass to what decisions read.
-func stripClass(o any) (any, error) {
-	class, ok := o.(*snapshotv1.VolumeSnapshotClass)
-	if !ok {
-		return o, nil
-	}
-	class.ManagedFields, class.Finalizers, class.Labels, class.OwnerReferences = nil, nil, nil, nil
-	class.Annotations = only(class.Annotations, classAnnotations...)
-	class.Parameters = nil
-	return class, nil
-}
-
-// classChanged returns whether an update of a VolumeSnapshotClass may change a
-// decision.
-func classChanged(before, after client.Object) bool {
-	b, a := classOf(before), classOf(after)
-	return b.Driver != a.Driver || b.DeletionPolicy != a.DeletionPolicy ||
-		slices.ContainsFunc(classAnnotations, func(key string) bool { return b.Annotations[key] != a.Annotations[key] })
-}
-
-// retains returns whether the data of a snapshot of a class, or of a group snapshot, stays in the storage when it is
-// deleted, as the class is now. No class stands for the driver's default.
-func (c Classes) retains(ofGroup bool, name *string, d driver) bool {
-	return slices.ContainsFunc(c.All, func(o client.Object) bool {
-		of, policy, annotation := driver(""), snapshotv1.DeletionPolicy(""), annotationDefaultClass
-		switch class := o.(type) {
-		case *snapshotv1.VolumeSnapshotClass:
-			if ofGroup {
-				return false
-			}
-			of, policy = driver(class.Driver), class.DeletionPolicy
-		case *groupv1.VolumeGroupSnapshotClass:
-			if !ofGroup {
-				return false
-			}
-			of, policy, annotation = driver(class.Driver), snapshotv1.DeletionPolicy(class.DeletionPolicy), annotationDefaultGroupClass
-		}
-		if policy != snapshotv1.VolumeSnapshotContentRetain {
-			return false
-		}
-		return name != nil && o.GetName() == *name || name == nil && of == d && o.GetAnnotations()[annotation] == "true"
-	})
-}
-
-// limitedBy returns the driver whose limit a PVC's snapshot of a class counts towards.
-// Unless the template names classes, that is the PVC's: the class that the snapshot
+// limitedBy returns the driver whose limit snapshots of a class count towards, of PVCs of a driver.
+// Unless the spec names classes, that is the PVC's: the class that the snapshot
 // controller fills in later must not change it. Only drivers of classes have a limit of
 // their own, so that nobody can make one up; where classes cannot be read, the name of
 // the class stands for the driver.
-func (c Classes) limitedBy(claim *corev1.PersistentVolumeClaim, template *v1alpha1.SnapshotTemplateSpec, class *string) driver {
-	named := class != nil && (template.VolumeSnapshotClassName != nil || len(template.VolumeSnapshotClassNames) > 0)
-	if !c.Known {
-		if named {
-			return driver(*class)
-		}
+func (c Classes) limitedBy(w wanted, d driver, class *string) driver {
+	named := class != nil && (w.name != nil || len(w.listed) > 0)
+	switch {
+	case !c.Known && named:
+		return driver(*class)
+	case !c.Known:
 		return ""
-	}
-	if named {
-		if found := c.find(*class); found != nil {
-			return driverNamed(found.Driver)
+	case named && c.knows(w.kind):
+		// A group that names the class of another driver is refused.
+		if found, of := c.find(w.kind, *class); found != nil && (!w.kind.ofGroup || d == "" || of == d) {
+			return driverNamed(string(of))
 		}
 	}
-	if d := driverOf(claim); c.count(d) > 0 {
+	if c.has(w.kind, d) || c.has(&singleClasses, d) {
 		return d
 	}
 	return ""

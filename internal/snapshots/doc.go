@@ -37,11 +37,11 @@
 //	program.go      a compiled schedule, and which PVCs it selects
 //	origin.go       whose requests and confirmations apply to a schedule, and by which spec it is decided
 //	cache.go        what the cache holds, and how it is filled
-//	groupclass.go   by which VolumeGroupSnapshotClass a group can be snapshotted
 //	snapshot.go     the VolumeSnapshot that is created, and its name
 //	intern.go       shares what is equal in the snapshots of a PVC
 //	internclaim.go  shares what is equal in PVCs
-//	class.go        whether a PVC can be snapshotted, and by which VolumeSnapshotClass
+//	class.go        whether PVCs can be snapshotted, and by which class: of snapshots, and of group snapshots
+//	classes.go      the classes of the cluster
 //	strip.go        which fields the cache keeps
 //	drivererror.go  what drivers say about snapshots
 //	trouble.go      what is wrong with the snapshots of a PVC

@@ -121,7 +121,7 @@ func TestDriverThatLimits(t *testing.T) {
 			classes.All = nil
 		}
 		c := claim("data").of(tc.driver).PersistentVolumeClaim
-		if got := classes.limitedBy(c, &tc.template, tc.class); got != tc.want {
+		if got := classes.limitedBy(wantedBy(&tc.template, nil), driverOf(c), tc.class); got != tc.want {
 			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
 		if tc.class != nil && tc.template.VolumeSnapshotClassName == nil && len(tc.template.VolumeSnapshotClassNames) == 0 {
@@ -130,7 +130,7 @@ func TestDriverThatLimits(t *testing.T) {
 		// What a pass asks for is what the cache shows of the snapshot later.
 		s := every("6h")
 		s.Spec.SnapshotTemplate.Spec = tc.template
-		says := classes.limitedBy(c, &s.Spec.SnapshotTemplate.Spec, tc.class)
+		says := classes.limitedBy(wantedOf(&s.Spec, nil), driverOf(c), tc.class)
 		if got, _ := classes.limitOf(says, nil, c.CreationTimestamp.Time); got != tc.want {
 			t.Errorf("%s: asked for %q, want %q", name, got, tc.want)
 		}

@@ -278,7 +278,8 @@ func (f *inFlight) made(parent types.NamespacedName, o client.Object, series []c
 	s.Volumes = []string{string(claim.UID)}
 	limit := classes.driverIn(v) // the snapshot controller may have chosen the class, by the volume
 	if limit == "" {
-		limit = classes.limitedBy(claim, &owner.Spec.SnapshotTemplate.Spec, v.Spec.VolumeSnapshotClassName)
+		w := wantedBy(&owner.Spec.SnapshotTemplate.Spec, nil)
+		limit = classes.limitedBy(w, driverOf(claim), v.Spec.VolumeSnapshotClassName)
 		limit, _ = classes.limitOf(limit, series, claim.CreationTimestamp.Time)
 	}
 	s.Limit = string(limit)
@@ -310,7 +311,7 @@ func (f *inFlight) madeGroup(
 	classes := f.classes()
 	limit := classes.driverIn(v)
 	if limit == "" {
-		_, limit, _ = classes.forGroup(claims, v.Spec.VolumeGroupSnapshotClassName)
+		_, limit, _ = classes.choose(wanted{kind: &groupClasses, claims: claims, name: v.Spec.VolumeGroupSnapshotClassName})
 		limit, _ = classes.limitOf(limit, series, oldestOf(claims))
 	}
 	s.Limit = string(limit)
@@ -334,9 +335,8 @@ func (f *inFlight) retained(o client.Object) bool {
 	if s, known := backup.From(o); !known || s.Uncut() {
 		return false
 	}
-	_, isGroup := o.(*groupv1.VolumeGroupSnapshot)
 	class := backup.ClassOf(o)
-	return class != nil && f.classes().retains(isGroup, class, "")
+	return class != nil && f.classes().retains(kindFor(o), class, "")
 }
 
 // tried is called after each pass.

@@ -332,13 +332,7 @@ func (j *Judge) Refused(claim *corev1.PersistentVolumeClaim) string {
 	if reason := skip(claim); reason != "" {
 		return reason
 	}
-	if group := j.program.schedule.Spec.Group; group != nil {
-		if _, _, p := j.classes.forGroup([]*corev1.PersistentVolumeClaim{claim}, group.VolumeGroupSnapshotClassName); p.Reason != "" {
-			return p.String()
-		}
-		return ""
-	}
-	if _, p := j.classes.Choose(claim, &j.program.schedule.Spec.SnapshotTemplate.Spec); p.Reason != "" {
+	if _, _, p := j.classes.choose(wantedOf(&j.program.schedule.Spec, []*corev1.PersistentVolumeClaim{claim})); p.Reason != "" {
 		return p.String()
 	}
 	return ""
@@ -350,7 +344,7 @@ func (c Classes) SkipReason(claim *corev1.PersistentVolumeClaim) string {
 	if reason := skip(claim); reason != "" {
 		return reason
 	}
-	return c.unfit(claim)
+	return c.notSnapshottable(claim)
 }
 
 // Undecided returns whether SkipReason could say more of a PVC if the classes were known.

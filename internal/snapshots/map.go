@@ -82,7 +82,7 @@ func (p *program) fill(of *subject, class *choice, storage capacity, seen mapcon
 		volumes[i].guessed = class.guessed
 	}
 	b.Whole.VolumeFull = slices.ContainsFunc(volumes, func(v volume) bool { return v.full() }) &&
-		p.classesIn(seen).proven(class.limit, p.namedClass(of), b.outputs, oldestOf(of.claims))
+		p.classesIn(seen).proven(class.limit, class.named, b.outputs, oldestOf(of.claims))
 	return volumes
 }
 

@@ -167,7 +167,7 @@ func TestLimitsOfAnUnknownDriver(t *testing.T) {
 				c = c.of(testDriver)
 			}
 			known := Classes{Known: true, All: tc.classes}
-			says := known.limitedBy(c.PersistentVolumeClaim, &every("6h").Spec.SnapshotTemplate.Spec, nil)
+			says := known.limitedBy(wantedOf(&every("6h").Spec, nil), driverOf(c.PersistentVolumeClaim), nil)
 			got, guessed := known.limitOf(says, tc.snapshots.objects(), c.CreationTimestamp.Time)
 			if got != tc.driver || guessed != tc.wantGuessed {
 				t.Errorf("the driver is %q, a guess: %v", got, guessed)

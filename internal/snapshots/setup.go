@@ -89,7 +89,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	c := kinds()
 	if clusterWide {
 		relatedKinds = append(relatedKinds, mapcontroller.Input{Object: &snapshotv1.VolumeSnapshotClass{}, Changed: classChanged},
-			mapcontroller.Input{Object: anyGroupClass, Changed: groupClassChanged, Optional: true},
+			mapcontroller.Input{Object: anyGroupClass, Changed: classChanged, Optional: true},
 			mapcontroller.Input{Object: fleetKind, Live: true, Changed: specChanged, Concerns: func(f, s client.Object) bool {
 				return f.GetName() == s.GetName()
 			}},

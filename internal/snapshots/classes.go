@@ -1,0 +1,138 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"iter"
+	"slices"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// The annotations of a driver's default class, and of its default class of group snapshots.
+const (
+	annotationDefaultClass      = "snapshot.storage.kubernetes.io/is-default-class"
+	annotationDefaultGroupClass = "groupsnapshot.storage.kubernetes.io/is-default-class"
+)
+
+// Classes are the VolumeSnapshotClasses and VolumeGroupSnapshotClasses of the cluster.
+type Classes struct {
+	// Known is set if they were read. Without permission for that, every driver counts as
+	// unknown, and a snapshot is created as if it had the right class.
+	Known bool
+	// GroupsUnknown is set if VolumeGroupSnapshotClasses were not read, although the others were: without permission
+	// for these alone.
+	GroupsUnknown bool
+	// All may contain objects of other kinds, which are ignored.
+	All []client.Object
+}
+
+// knows returns whether the classes of a kind were read.
+func (c Classes) knows(kind *kindOfClass) bool { return c.Known && !(kind.ofGroup && c.GroupsUnknown) }
+
+// each yields the classes of a kind with their drivers.
+func (c Classes) each(kind *kindOfClass) iter.Seq2[client.Object, driver] {
+	return func(yield func(client.Object, driver) bool) {
+		for _, o := range c.All {
+			of, isClass := driverOfClass(o)
+			if _, ofGroup := o.(*groupv1.VolumeGroupSnapshotClass); isClass && ofGroup == kind.ofGroup && !yield(o, of) {
+				return
+			}
+		}
+	}
+}
+
+// driverOfClass returns the driver of a VolumeSnapshotClass, or of a VolumeGroupSnapshotClass.
+func driverOfClass(o client.Object) (d driver, isClass bool) {
+	switch class := o.(type) {
+	case *snapshotv1.VolumeSnapshotClass:
+		return driver(class.Driver), true
+	case *groupv1.VolumeGroupSnapshotClass:
+		return driver(class.Driver), true
+	}
+	return "", false
+}
+
+// find returns a class by its name; nil if there is none.
+func (c Classes) find(kind *kindOfClass, name string) (client.Object, driver) {
+	for o, of := range c.each(kind) {
+		if o.GetName() == name {
+			return o, of
+		}
+	}
+	return nil, ""
+}
+
+// has returns whether a driver has a class of a kind.
+func (c Classes) has(kind *kindOfClass, d driver) bool {
+	for _, of := range c.each(kind) {
+		if of == d {
+			return true
+		}
+	}
+	return false
+}
+
+// leaves returns whether a class leaves the data of deleted snapshots in the storage.
+func leaves(o client.Object) bool {
+	switch class := o.(type) {
+	case *snapshotv1.VolumeSnapshotClass:
+		return class.DeletionPolicy == snapshotv1.VolumeSnapshotContentRetain
+	case *groupv1.VolumeGroupSnapshotClass:
+		return string(class.DeletionPolicy) == string(snapshotv1.VolumeSnapshotContentRetain)
+	}
+	return false
+}
+
+// retains returns whether the data of a snapshot of a class stays in the storage when it is
+// deleted, as the class is now. No class stands for the driver's default.
+func (c Classes) retains(kind *kindOfClass, name *string, d driver) bool {
+	for o, of := range c.each(kind) {
+		if leaves(o) && (name != nil && o.GetName() == *name ||
+			name == nil && of == d && o.GetAnnotations()[kind.annotation] == "true") {
+			return true
+		}
+	}
+	return false
+}
+
+// capacityAnnotations say what the storage of a driver can take.
+var capacityAnnotations = []string{
+	v1alpha1.AnnotationMaxInFlight, v1alpha1.AnnotationMaxPending, v1alpha1.AnnotationMaxPerVolume, v1alpha1.AnnotationMinSpacing,
+}
+
+// classAnnotations are those that decisions read.
+var classAnnotations = append([]string{annotationDefaultClass, annotationDefaultGroupClass}, capacityAnnotations...)
+
+// stripClass reduces a VolumeSnapshotClass, or a VolumeGroupSnapshotClass, to what decisions read.
+func stripClass(o any) (any, error) {
+	switch class := o.(type) {
+	case *snapshotv1.VolumeSnapshotClass:
+		class.Parameters = nil
+	case *groupv1.VolumeGroupSnapshotClass:
+		class.Parameters = nil
+	default:
+		return o, nil
+	}
+	class := o.(client.Object)
+	class.SetManagedFields(nil)
+	class.SetFinalizers(nil)
+	class.SetLabels(nil)
+	class.SetOwnerReferences(nil)
+	class.SetAnnotations(only(class.GetAnnotations(), classAnnotations...))
+	return o, nil
+}
+
+// classChanged returns whether an update of a class may change a decision.
+func classChanged(before, after client.Object) bool {
+	was, _ := driverOfClass(before)
+	is, _ := driverOfClass(after)
+	return was != is || leaves(before) != leaves(after) || slices.ContainsFunc(classAnnotations, func(key string) bool {
+		return before.GetAnnotations()[key] != after.GetAnnotations()[key]
+	})
+}
