@@ -112,7 +112,7 @@ func (c Classes) pick(w wanted, d driver) *string {
 		return w.name
 	}
 	for i, name := range w.listed {
-		if _, of := c.find(w.kind, name); of == d {
+		if _, of := c.find(w.kind.ofGroup, name); of == d {
 			return &w.listed[i]
 		}
 	}
@@ -125,7 +125,7 @@ func (c Classes) driverIn(o client.Object) driver {
 	if name == nil {
 		return ""
 	}
-	_, of := c.find(kindFor(o), *name)
+	_, of := c.find(kindFor(o).ofGroup, *name)
 	return driverNamed(string(of))
 }
 
@@ -160,7 +160,7 @@ func (c Classes) unsuited(w wanted, d driver) Problem {
 	switch {
 	case d.inTree():
 		p.Message = fmt.Sprintf("%s is an in-tree plugin, whose volumes cannot be snapshotted", d)
-	case d != "" && c.knows(w.kind) && !c.has(w.kind, d):
+	case d != "" && c.knows(w.kind.ofGroup) && !c.has(w.kind.ofGroup, d):
 		p.Message = fmt.Sprintf("no %s belongs to driver %s%s", w.kind.name, d, w.kind.none)
 	default:
 		return Problem{}
@@ -170,10 +170,10 @@ func (c Classes) unsuited(w wanted, d driver) Problem {
 
 // missing refuses if no class exists that is named.
 func (c Classes) missing(w wanted, d driver) Problem {
-	if d == "" || !c.knows(w.kind) {
+	if d == "" || !c.knows(w.kind.ofGroup) {
 		return Problem{}
 	}
-	exists := func(name string) bool { o, _ := c.find(w.kind, name); return o != nil }
+	exists := func(name string) bool { o, _ := c.find(w.kind.ofGroup, name); return o != nil }
 	if w.name != nil && !exists(*w.name) {
 		return Problem{Reason: w.kind.wrong, Message: fmt.Sprintf(
 			"%s %s does not exist%s%s", w.kind.name, *w.name, w.kind.missing, c.others(w.kind, ""))}
@@ -191,7 +191,7 @@ func (c Classes) others(kind *kindOfClass, d driver) string {
 		return ""
 	}
 	var names []string
-	for o, of := range c.each(kind) {
+	for o, of := range c.each(kind.ofGroup) {
 		if d == "" || of == d {
 			names = append(names, o.GetName())
 		}
@@ -207,10 +207,10 @@ const maxNames = 200
 
 // ofOthers refuses if the class that is named exists, and belongs to another driver.
 func (c Classes) ofOthers(w wanted, d driver) Problem {
-	if w.name == nil || d == "" || !c.knows(w.kind) {
+	if w.name == nil || d == "" || !c.knows(w.kind.ofGroup) {
 		return Problem{}
 	}
-	found, of := c.find(w.kind, *w.name)
+	found, of := c.find(w.kind.ofGroup, *w.name)
 	if found == nil || of == d {
 		return Problem{}
 	}
@@ -234,12 +234,12 @@ func (c Classes) unlisted(w wanted, d driver) Problem {
 
 // noDefault refuses if a default class is needed, and a driver has not exactly one: the snapshot controller finds none then.
 func (c Classes) noDefault(w wanted, d driver) Problem {
-	if d == "" || !c.knows(w.kind) || c.pick(w, d) != nil {
+	if d == "" || !c.knows(w.kind.ofGroup) || c.pick(w, d) != nil {
 		return Problem{}
 	}
 	isDefault := func(class client.Object) bool { return class.GetAnnotations()[w.kind.annotation] == "true" }
 	n := 0
-	for class, of := range c.each(w.kind) {
+	for class, of := range c.each(w.kind.ofGroup) {
 		if of == d && isDefault(class) {
 			n++
 		}
@@ -248,7 +248,7 @@ func (c Classes) noDefault(w wanted, d driver) Problem {
 		return Problem{}
 	}
 	var all, defaults []string
-	for class, of := range c.each(w.kind) {
+	for class, of := range c.each(w.kind.ofGroup) {
 		if of != d {
 			continue
 		}
@@ -297,6 +297,18 @@ func driverOfGroup(claims []*corev1.PersistentVolumeClaim) (d driver, refused Pr
 	return d, Problem{}
 }
 
+// retains returns whether the data of a snapshot of a class stays in the storage when it is
+// deleted, as the class is now. No class stands for the driver's default.
+func (c Classes) retains(kind *kindOfClass, name *string, d driver) bool {
+	for o, of := range c.each(kind.ofGroup) {
+		if leaves(o) && (name != nil && o.GetName() == *name ||
+			name == nil && of == d && o.GetAnnotations()[kind.annotation] == "true") {
+			return true
+		}
+	}
+	return false
+}
+
 // limitedBy returns the driver whose limit snapshots of a class count towards, of PVCs of a driver.
 // Unless the spec names classes, that is the PVC's: the class that the snapshot
 // controller fills in later must not change it. Only drivers of classes have a limit of
@@ -309,13 +321,13 @@ func (c Classes) limitedBy(w wanted, d driver, class *string) driver {
 		return driver(*class)
 	case !c.Known:
 		return ""
-	case named && c.knows(w.kind):
+	case named && c.knows(w.kind.ofGroup):
 		// A group that names the class of another driver is refused.
-		if found, of := c.find(w.kind, *class); found != nil && (!w.kind.ofGroup || d == "" || of == d) {
+		if found, of := c.find(w.kind.ofGroup, *class); found != nil && (!w.kind.ofGroup || d == "" || of == d) {
 			return driverNamed(string(of))
 		}
 	}
-	if c.has(w.kind, d) || c.has(&singleClasses, d) {
+	if c.has(w.kind.ofGroup, d) || c.has(false, d) {
 		return d
 	}
 	return ""

@@ -32,15 +32,15 @@ type Classes struct {
 	All []client.Object
 }
 
-// knows returns whether the classes of a kind were read.
-func (c Classes) knows(kind *kindOfClass) bool { return c.Known && !(kind.ofGroup && c.GroupsUnknown) }
+// knows returns whether the classes of snapshots, or of group snapshots, were read.
+func (c Classes) knows(ofGroup bool) bool { return c.Known && !(ofGroup && c.GroupsUnknown) }
 
-// each yields the classes of a kind with their drivers.
-func (c Classes) each(kind *kindOfClass) iter.Seq2[client.Object, driver] {
+// each yields the classes of snapshots, or of group snapshots, with their drivers.
+func (c Classes) each(ofGroup bool) iter.Seq2[client.Object, driver] {
 	return func(yield func(client.Object, driver) bool) {
 		for _, o := range c.All {
 			of, isClass := driverOfClass(o)
-			if _, ofGroup := o.(*groupv1.VolumeGroupSnapshotClass); isClass && ofGroup == kind.ofGroup && !yield(o, of) {
+			if _, group := o.(*groupv1.VolumeGroupSnapshotClass); isClass && group == ofGroup && !yield(o, of) {
 				return
 			}
 		}
@@ -59,8 +59,8 @@ func driverOfClass(o client.Object) (d driver, isClass bool) {
 }
 
 // find returns a class by its name; nil if there is none.
-func (c Classes) find(kind *kindOfClass, name string) (client.Object, driver) {
-	for o, of := range c.each(kind) {
+func (c Classes) find(ofGroup bool, name string) (client.Object, driver) {
+	for o, of := range c.each(ofGroup) {
 		if o.GetName() == name {
 			return o, of
 		}
@@ -68,9 +68,9 @@ func (c Classes) find(kind *kindOfClass, name string) (client.Object, driver) {
 	return nil, ""
 }
 
-// has returns whether a driver has a class of a kind.
-func (c Classes) has(kind *kindOfClass, d driver) bool {
-	for _, of := range c.each(kind) {
+// has returns whether a driver has a class of snapshots, or of group snapshots.
+func (c Classes) has(ofGroup bool, d driver) bool {
+	for _, of := range c.each(ofGroup) {
 		if of == d {
 			return true
 		}
@@ -85,18 +85,6 @@ func leaves(o client.Object) bool {
 		return class.DeletionPolicy == snapshotv1.VolumeSnapshotContentRetain
 	case *groupv1.VolumeGroupSnapshotClass:
 		return string(class.DeletionPolicy) == string(snapshotv1.VolumeSnapshotContentRetain)
-	}
-	return false
-}
-
-// retains returns whether the data of a snapshot of a class stays in the storage when it is
-// deleted, as the class is now. No class stands for the driver's default.
-func (c Classes) retains(kind *kindOfClass, name *string, d driver) bool {
-	for o, of := range c.each(kind) {
-		if leaves(o) && (name != nil && o.GetName() == *name ||
-			name == nil && of == d && o.GetAnnotations()[kind.annotation] == "true") {
-			return true
-		}
 	}
 	return false
 }
