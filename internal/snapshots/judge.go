@@ -144,6 +144,9 @@ func (j *Judge) Keeps(n int) {
 	j.program.spec = &spec
 }
 
+// KeepsAtMost returns how many snapshots of a PVC the spec keeps at most; all: it never deletes any.
+func (j *Judge) KeepsAtMost() (n int, all bool) { return j.program.spec.kept() }
+
 // Selects returns whether a PVC is an input of the schedule.
 func (j *Judge) Selects(claim *corev1.PersistentVolumeClaim) bool {
 	selected, _ := j.planner.Partition(j.planner.Key(claim), claim)

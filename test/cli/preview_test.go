@@ -64,12 +64,12 @@ var _ = Describe("preview", func() {
 			GinkgoHelper()
 			return env.as(reader).runWith(input, append([]string{"preview", "--fail-on-delete"}, args...)...)
 		}
-		r := fails(manifest("nightly", "{snapshotInterval: 6h, snapshotTTL: 1d}"), "-f", "-", "--driver-limit", "3")
+		r := fails(manifest("nightly", "{snapshotInterval: 6h, snapshotTTL: 1d}"), "-f", "-")
 		Expect(r.code).To(Equal(1), r.errOut)
 		Expect(r.out).To(ContainSubstring("would change: every 6h, TTL 10d\n  - spec.snapshotTTL: 10d\n  + spec.snapshotTTL: 1d\n"))
 		Expect(r.out).To(ContainSubstring(all[7].Name))
 		Expect(r.out).To(ContainSubstring("Of 8 existing snapshots, 4 would be deleted now and 8 within 30d; 8 sooner than at present."))
-		Expect(r.out).To(ContainSubstring("Warning: the steady state exceeds the driver's limit of 3 snapshots per volume"))
+		Expect(r.out).To(ContainSubstring("Steady state: at most 4 snapshots per PVC.\n"))
 
 		r = fails(manifest("nightly", "{snapshotInterval: 6h, snapshotTTL: 20d}"), "-f", "-")
 		Expect(r.code).To(BeZero(), r.errOut)

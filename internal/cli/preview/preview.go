@@ -22,7 +22,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,7 +39,6 @@ type previewOptions struct {
 	within       string
 	failOnDelete bool
 	failOnGaps   bool
-	driverLimit  int
 	output       term.Output
 }
 
@@ -86,7 +84,6 @@ func New(f *term.Factory) *cobra.Command {
 		"snapshot that is kept longer without it. With NAME: if any snapshot would be deleted.", term.ExitFound))
 	flags.BoolVar(&o.failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if no PVC would be selected, no snapshots "+
 		"would be taken of one, or an edit has some taken at once for slots that have passed.", term.ExitFound))
-	flags.IntVar(&o.driverLimit, "driver-limit", 0, "Warn if a PVC gets more snapshots than this, the storage driver's limit per volume.")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("delete", f.CompleteSchedules())
 	o.output.AddFlags(cmd, true, term.JSON, term.YAML, term.Names, term.Wide)
@@ -164,7 +161,7 @@ func (o *previewOptions) preview(ctx context.Context, f *term.Factory, v ahead.V
 	if err != nil {
 		return nil, fmt.Errorf("SnapshotSchedule %s: %w", named.Name, err)
 	}
-	warn(p, v, o.driverLimit)
+	warn(p, v)
 	return p, nil
 }
 
@@ -189,7 +186,7 @@ func count(p *ahead.Preview, of func(*ahead.Deletion) bool) (n int) {
 }
 
 // warn adds what a user should know before making the change.
-func warn(p *ahead.Preview, v ahead.Variants, driverLimit int) {
+func warn(p *ahead.Preview, v ahead.Variants) {
 	say := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
 	future := v.Future
 	if future == nil {
@@ -224,7 +221,12 @@ func warn(p *ahead.Preview, v ahead.Variants, driverLimit int) {
 			term.Plural(w.Snapshots, "snapshot"), term.Timestamp(w.Until.Time), why)
 	}
 	p.WarnOfStops(v, say)
-	warnOfPlaces(p, driverLimit, say)
+	if p.Steady.Unlimited {
+		say("the number of snapshots per PVC grows without limit: set snapshotTTL, retention.keep or retention.maxCount")
+	}
+	for _, misfit := range slices.Sorted(maps.Keys(p.Misfits)) { // what the storage has no place for
+		say("%s: %s", term.Plural(p.Misfits[misfit], "PVC"), misfit)
+	}
 	if left := p.LeftBehind(v); left > 0 {
 		say("%s of before the switch belong to no key of the new spec: of each PVC that exists, the newest ready ones "+
 			"(retention.minReady) stay until somebody deletes them", term.Plural(left, "snapshot"))
@@ -234,20 +236,6 @@ func warn(p *ahead.Preview, v ahead.Variants, driverLimit int) {
 	}
 	if p.Incomplete {
 		say("the simulation ended early, because it would take too long: use a shorter --within")
-	}
-}
-
-// warnOfPlaces says what the storage has no place for.
-func warnOfPlaces(p *ahead.Preview, driverLimit int, say func(format string, args ...any)) {
-	if p.Steady.Unlimited {
-		say("the number of snapshots per PVC grows without limit: set snapshotTTL, retention.keep or retention.maxCount")
-	}
-	if driverLimit > 0 && (p.Steady.Unlimited || p.Steady.Snapshots+1 > driverLimit) {
-		say("the steady state exceeds the driver's limit of %s per volume: %s, and one more while a new one is taken",
-			term.Plural(driverLimit, "snapshot"), p.Steady.Words())
-	}
-	for _, misfit := range slices.Sorted(maps.Keys(p.Misfits)) {
-		say("%s: %s", term.Plural(p.Misfits[misfit], "PVC"), misfit)
 	}
 }
 
@@ -304,7 +292,7 @@ func printPreview(p *ahead.Preview, w io.Writer, output *term.Output, now time.T
 	fmt.Fprintln(w)
 	term.Say(w, conclusion(p, style, within))
 	if p.Steady != nil {
-		term.Say(w, "Steady state: "+p.Steady.Words()+fillWords(p.Steady)+".")
+		term.Say(w, "Steady state: "+p.Steady.Words()+".")
 	}
 	for _, warning := range p.Warnings {
 		term.Say(w, style.Warn("Warning")+": "+warning+".")
@@ -383,14 +371,4 @@ func conclusion(p *ahead.Preview, style term.Style, within string) string {
 		return text + style.Bad(fmt.Sprintf("; %d sooner than at present.", sooner))
 	}
 	return text + style.Good("; none sooner than at present.")
-}
-
-// fillWords say how long it takes until the TTL and the tiers are full.
-func fillWords(s *ahead.SteadyState) string {
-	text, before := "", "; "
-	for _, f := range s.Fills {
-		text += fmt.Sprintf("%s%s is full after %s", before, f.Field, duration.HumanDuration(f.After.Duration))
-		before = ", "
-	}
-	return text
 }

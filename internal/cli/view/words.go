@@ -98,13 +98,16 @@ func PolicyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
 	return strings.Join(words, ", ")
 }
 
+var tiers = [...]string{"last", "hourly", "daily", "weekly", "monthly", "yearly"}
+
 func retentionWords(spec *v1alpha1.SnapshotScheduleSpec) (words []string) {
 	if spec.SnapshotTTL != "" {
 		words = append(words, "TTL "+string(spec.SnapshotTTL))
 	}
-	for _, tier := range TiersOf(&spec.Retention.Keep) {
-		if tier.Count > 0 {
-			words = append(words, fmt.Sprintf("%s: %d", tier.Name, tier.Count))
+	k := &spec.Retention.Keep
+	for i, count := range []int32{k.Last, k.Hourly, k.Daily, k.Weekly, k.Monthly, k.Yearly} {
+		if count > 0 {
+			words = append(words, fmt.Sprintf("%s: %d", tiers[i], count))
 		}
 	}
 	if spec.Retention.MaxCount != nil {
@@ -120,23 +123,4 @@ func retentionWords(spec *v1alpha1.SnapshotScheduleSpec) (words []string) {
 		words = append(words, "edits wait "+string(spec.Retention.EditDelay))
 	}
 	return words
-}
-
-// Tier is one field of spec.retention.keep.
-type Tier struct {
-	Name  string
-	Count int32
-	Keep  v1alpha1.Keep
-}
-
-// TiersOf returns the tiers of a spec, each with a Keep that has only this one.
-func TiersOf(k *v1alpha1.Keep) []Tier {
-	return []Tier{
-		{"last", k.Last, v1alpha1.Keep{Last: k.Last}},
-		{"hourly", k.Hourly, v1alpha1.Keep{Hourly: k.Hourly}},
-		{"daily", k.Daily, v1alpha1.Keep{Daily: k.Daily}},
-		{"weekly", k.Weekly, v1alpha1.Keep{Weekly: k.Weekly}},
-		{"monthly", k.Monthly, v1alpha1.Keep{Monthly: k.Monthly}},
-		{"yearly", k.Yearly, v1alpha1.Keep{Yearly: k.Yearly}},
-	}
 }

@@ -5,7 +5,6 @@ package ahead
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"runtime"
 	"slices"
@@ -316,18 +315,6 @@ func (p *Preview) LeftBehind(v Variants) (n int) {
 		}
 	}
 	return n
-}
-
-// Words say how many snapshots there will be.
-func (s *SteadyState) Words() string {
-	about := ""
-	switch {
-	case s.Unlimited:
-		return "no limit"
-	case s.Estimated:
-		about = "about "
-	}
-	return fmt.Sprintf("at most %s%s per PVC", about, term.Plural(s.Snapshots, "snapshot"))
 }
 
 // FieldChange is a field of the spec that a manifest changes. A value is JSON; empty if the field is not set.

@@ -30,38 +30,29 @@ type end struct {
 	reason string
 }
 
-// FatesOf lets time pass over a series, within an amount of work (zero: maxWork). Without a judge nothing is deleted.
+// FatesOf lets time pass over a series, within an amount of work (zero: MaxWork). Without a judge nothing is deleted.
 func FatesOf(judge *snapshots.Judge, of *view.Series, now, until time.Time, work int) Fates {
 	f := Fates{Ends: map[string]end{}, spared: map[string]int{}}
 	if judge == nil {
 		return f
 	}
 	var existing map[string]bool
-	creates := false
 	sim := Simulate(judge, now, of)
 	sim.limit = cmp.Or(work, MaxWork)
-	for !sim.Now.After(until) {
-		if f.incomplete = sim.Exhausted(); f.incomplete {
-			break
+	for p := range sim.passes(until) {
+		if existing == nil {
+			existing = f.begin(p.judgment)
 		}
-		at, d, more := sim.Step()
-		if sim.steps == 1 {
-			existing = f.begin(&d)
-		}
-		for _, removal := range d.Delete {
-			if name := removal.Object.GetName(); existing[name] {
-				f.Ends[name] = end{at, removal.Reason}
+		for name, reason := range p.ended {
+			if existing[name] {
+				f.Ends[name] = end{p.at, reason}
 			}
 		}
-		if !more || len(f.Ends) == len(existing) {
-			break
-		}
-		creates = creates || len(d.Create) > 0
-		if creates && sim.Now.After(at) && regular(&d, at) && !judge.Delays(at) {
-			f.incomplete = !f.ahead(sim, &d, existing, at, until)
+		if len(f.Ends) == len(existing) {
 			break
 		}
 	}
+	f.incomplete = sim.Incomplete
 	return f
 }
 
@@ -88,31 +79,6 @@ func (f *Fates) begin(d *snapshots.Judgment) map[string]bool {
 	}
 	f.stops, f.takes = stops(d), takes(d)
 	return existing
-}
-
-// ahead continues a simulation after a judgment as a life. It returns false if that would
-// take too long.
-func (f *Fates) ahead(sim *Simulation, d *snapshots.Judgment, existing map[string]bool, at, until time.Time) bool {
-	l := &life{
-		limit: sim.limit, policy: sim.judge.Policy(), slots: slotsOf(sim.judge, sim.Judged()), now: at, next: d.Retention.Next,
-		ended: func(name string, at time.Time, v retention.Verdict) { f.Ends[name] = end{at, v.String()} },
-	}
-	for i, s := range d.Series.Snapshots {
-		if d.Retention.Verdicts[i].Delete() {
-			continue
-		}
-		// One that is held forever keeps its name, which decides among snapshots of one slot.
-		if !existing[s.Name] && !s.HeldUntil.Equal(retention.Forever) {
-			s.Name = ""
-		}
-		l.series = append(l.series, s)
-	}
-	for len(f.Ends) < len(existing) {
-		if l.step(until) == nil {
-			return !l.exhausted()
-		}
-	}
-	return true
 }
 
 // garbage are the snapshots that are deleted with their schedule: those that have a
