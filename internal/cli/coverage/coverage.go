@@ -43,15 +43,10 @@ func New(f *term.Factory, unfinished protection.ReadRollbacks) *cobra.Command {
   # All clusters of the kubeconfig whose context's name begins with prod-
   kubectl snapsched coverage -A --contexts 'prod-*' -o json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			now := f.Clock.Now()
 			f.ClassesDenied = true
-			var found *protection.Coverage
-			if contexts != "" {
-				found, err = protection.CoverageOfContexts(cmd.Context(), f, contexts, &scope, unfinished, now)
-			} else {
-				found, err = protection.ReadCoverage(cmd.Context(), f, &scope, unfinished, now)
-			}
+			found, err := protection.CoverageOfContexts(cmd.Context(), f, contexts, &scope, unfinished, now)
 			if err != nil {
 				return err
 			}

@@ -122,34 +122,19 @@ func verifiedWords(c *protection.ClaimCoverage, now time.Time) string {
 
 // coverageTable returns the table of PVCs, with the column VERIFIED once there is a drill.
 func coverageTable(c *protection.Coverage, clusters, namespaces bool, now time.Time) *term.Table {
-	const verified = 6
-	all := []string{"CLUSTER", "NAMESPACE", "PVC", "PROTECTION", "SCHEDULES", "RECOVERY POINT", "VERIFIED", "REASON"}
-	drilled := slices.ContainsFunc(c.Claims, func(claim protection.ClaimCoverage) bool { return verifiedWords(&claim, now) != "" })
-	if !drilled {
-		all = slices.Delete(all, verified, verified+1)
-	}
-	first := 2
-	switch {
-	case clusters:
-		first = 0
-	case namespaces:
-		first = 1
-	}
-	table := term.NewTable(all[first:]...)
-	for _, claim := range c.Claims {
-		cells := []any{claim.Cluster, claim.Namespace, claim.Name, string(claim.Protection), strings.Join(claim.Schedules, ","),
-			term.Age(now, term.ValueOf(claim.RecoveryPointTime)), verifiedWords(&claim, now), claim.Why()}
-		if !drilled {
-			cells = slices.Delete(cells, verified, verified+1)
-		}
-		table.Row(cells[first:]...)
-	}
+	type row = protection.ClaimCoverage
+	rows := slices.Clone(c.Claims)
 	for _, u := range c.Unread {
-		cells := []any{u.Cluster, "", "", "Unreachable", "", "", "", u.Error}
-		if !drilled {
-			cells = slices.Delete(cells, verified, verified+1)
-		}
-		table.Row(cells...)
+		rows = append(rows, row{Cluster: u.Cluster, Protection: "Unreachable", Reason: u.Error})
 	}
-	return table
+	drilled := slices.ContainsFunc(rows, func(c row) bool { return verifiedWords(&c, now) != "" })
+	return term.TableOf(rows,
+		term.ColIf(clusters, "CLUSTER", func(c *row) any { return c.Cluster }),
+		term.ColIf(clusters || namespaces, "NAMESPACE", func(c *row) any { return c.Namespace }),
+		term.Col("PVC", func(c *row) any { return c.Name }),
+		term.Col("PROTECTION", func(c *row) any { return string(c.Protection) }),
+		term.Col("SCHEDULES", func(c *row) any { return strings.Join(c.Schedules, ",") }),
+		term.Col("RECOVERY POINT", func(c *row) any { return term.Age(now, term.ValueOf(c.RecoveryPointTime)) }),
+		term.ColIf(drilled, "VERIFIED", func(c *row) any { return verifiedWords(c, now) }),
+		term.Col("REASON", func(c *row) any { return c.Why() }))
 }

@@ -12,11 +12,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -140,23 +138,14 @@ func readReport(ctx context.Context, f *term.Factory, contexts string, scope *te
 	all := &fullReport{
 		Time: *term.TimeOf(now), Until: *term.TimeOf(now.Add(reportAhead)), Version: version.Get().String(), Clusters: []clusterReport{},
 	}
-	if contexts == "" {
-		one, err := readClusterReport(ctx, f, scope, now)
-		all.Clusters = append(all.Clusters, one)
-		if err == nil && one.Namespace != "" && len(one.Schedules)+len(one.Coverage.Claims) == 0 {
+	var err error
+	all.Unread, err = protection.OfContexts(ctx, f, contexts, func(ctx context.Context, one *term.Factory) (clusterReport, error) {
+		return readClusterReport(ctx, one, scope, now)
+	}, func(_ string, one clusterReport) { all.Clusters = append(all.Clusters, one) })
+	if err == nil && contexts == "" {
+		if one := &all.Clusters[0]; one.Namespace != "" && len(one.Schedules)+len(one.Coverage.Claims) == 0 {
 			err = f.Missing(ctx, one.Namespace) // one that was mistyped has no gaps
 		}
-		return all, err
-	}
-	found, err := protection.OfContexts(ctx, f, contexts, func(ctx context.Context, one *term.Factory) (clusterReport, error) {
-		return readClusterReport(ctx, one, scope, now)
-	})
-	for _, of := range found {
-		if of.Err != nil {
-			all.Unread = append(all.Unread, protection.UnreadCluster{Cluster: of.Name, Error: of.ErrorText()})
-			continue
-		}
-		all.Clusters = append(all.Clusters, of.Read)
 	}
 	return all, err
 }
@@ -170,19 +159,14 @@ func readClusterReport(ctx context.Context, f *term.Factory, scope *term.Scope, 
 		return r, err
 	}
 	found, err := view.ReadSchedules(ctx, f, r.Namespace, "")
+	if err == nil && scope.AllNamespaces {
+		r.Fleets, err = readFleets(ctx, f)
+	}
 	if err != nil {
 		return r, err
 	}
-	if scope.AllNamespaces {
-		if r.Fleets, err = readFleets(ctx, f); err != nil {
-			return r, err
-		}
-	}
-	inv, err := view.ReadInventory(ctx, f, r.Namespace, labels.Everything(), view.Managed)
+	inv, err := view.ReadAbout(ctx, f, r.Namespace, found, labels.Everything())
 	if err != nil {
-		return r, err
-	}
-	if inv.Origins, err = view.ReadOrigins(ctx, f, found); err != nil {
 		return r, err
 	}
 	r.Coverage = protection.CoverageOf(found, inv, now)
@@ -213,11 +197,7 @@ func readWhere(ctx context.Context, f *term.Factory, r *clusterReport) error {
 		return err
 	}
 	r.Name, r.Server = cmp.Or(*f.Config.Context, raw.CurrentContext), config.Host
-	review := &authenticationv1.SelfSubjectReview{}
-	if err := f.Client.Create(ctx, review); err != nil { // an older cluster cannot tell, and the others say what is wrong at the next request
-		review.Status.UserInfo.Username = "unknown"
-	}
-	r.User = review.Status.UserInfo.Username
+	r.User = cmp.Or(f.WhoAmI(ctx), "unknown") // what else is wrong, the next request says
 	return nil
 }
 
@@ -282,6 +262,5 @@ func (r *scheduleReport) lookAhead(s *v1alpha1.SnapshotSchedule, inv *view.Inven
 		return err
 	}
 	r.Deletes, r.Incomplete = p.Deletes, p.Incomplete
-	slices.SortStableFunc(r.Deletes, func(a, b ahead.Deletion) int { return a.Time.Compare(b.Time.Time) })
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
@@ -93,41 +94,33 @@ func printStatus(w io.Writer, output *term.Output, all []state.ScheduleStatus, n
 }
 
 // table has a row for each PVC, the column GROUP if any belongs to a group, and VERIFIED if any drill
-// succeeded. What is wrong with a group is said once.
+// succeeded. What is wrong with a group is said once. Without the line about the schedule, each row names it.
 func table(s *state.ScheduleStatus, now time.Time, alone bool) *term.Table {
-	columns := []any{"PVC", "GROUP", "NEWEST READY", "VERIFIED", "NEXT", "SNAPSHOTS", "+READY", "+NEWEST READY NAME", "+MAP KEY", "PROBLEM"}
-	const group, verified = 1, 3
-	drilled := slices.ContainsFunc(s.PersistentVolumeClaims, func(c state.ClaimStatus) bool { return c.VerifiedTime != nil })
-	grouped := slices.ContainsFunc(s.PersistentVolumeClaims, func(c state.ClaimStatus) bool { return c.Group != "" })
-	without := func(cells []any) []any {
-		if !drilled {
-			cells = slices.Delete(cells, verified, verified+1)
-		}
-		if !grouped {
-			cells = slices.Delete(cells, group, group+1)
-		}
-		return cells
+	type row = state.ClaimStatus
+	age := func(of func(*row) *metav1.Time) func(*row) any {
+		return func(c *row) any { return term.Age(now, term.ValueOf(of(c))) }
 	}
-	var header []string
-	if alone { // without the line about the schedule, each row names it
-		header = []string{"NAMESPACE", "SCHEDULE"}
-	}
-	for _, column := range without(columns) {
-		header = append(header, column.(string))
-	}
-	table := term.NewTable(header...)
-	for i, c := range s.PersistentVolumeClaims {
-		problems := c.ProblemWords(now)
-		if i > 0 && c.Group != "" && problems != "" && s.PersistentVolumeClaims[i-1].MapKey == c.MapKey {
-			problems = "as above"
-		}
-		row := without([]any{view.LabelOf(c.Name, c.State), c.Group,
-			term.Age(now, term.ValueOf(c.NewestReadyTime)), term.Age(now, term.ValueOf(c.VerifiedTime)),
-			term.Due(now, term.ValueOf(c.NextSnapshotTime)), c.Snapshots, c.Ready, c.NewestReady, c.MapKey, problems})
-		if alone {
-			row = slices.Concat([]any{s.Namespace, s.Name}, row)
-		}
-		table.Row(row...)
-	}
-	return table
+	rows := s.PersistentVolumeClaims
+	drilled := slices.ContainsFunc(rows, func(c row) bool { return c.VerifiedTime != nil })
+	grouped := slices.ContainsFunc(rows, func(c row) bool { return c.Group != "" })
+	key := ""
+	return term.TableOf(rows,
+		term.ColIf(alone, "NAMESPACE", func(*row) any { return s.Namespace }),
+		term.ColIf(alone, "SCHEDULE", func(*row) any { return s.Name }),
+		term.Col("PVC", func(c *row) any { return view.LabelOf(c.Name, c.State) }),
+		term.ColIf(grouped, "GROUP", func(c *row) any { return c.Group }),
+		term.Col("NEWEST READY", age(func(c *row) *metav1.Time { return c.NewestReadyTime })),
+		term.ColIf(drilled, "VERIFIED", age(func(c *row) *metav1.Time { return c.VerifiedTime })),
+		term.Col("NEXT", func(c *row) any { return term.Due(now, term.ValueOf(c.NextSnapshotTime)) }),
+		term.Col("SNAPSHOTS", func(c *row) any { return c.Snapshots }),
+		term.Col("+READY", func(c *row) any { return c.Ready }),
+		term.Col("+NEWEST READY NAME", func(c *row) any { return c.NewestReady }),
+		term.Col("+MAP KEY", func(c *row) any { return c.MapKey }),
+		term.Col("PROBLEM", func(c *row) any {
+			before, problems := key, c.ProblemWords(now)
+			if key = c.MapKey; c.Group != "" && problems != "" && before == key {
+				return "as above"
+			}
+			return problems
+		}))
 }

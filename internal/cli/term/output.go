@@ -85,17 +85,52 @@ func means(inYAML, text []byte) bool {
 
 // Table is a table in the making. A column whose name begins with + is shown with
 // -o wide only.
-type Table struct{ metav1.Table }
+type Table struct{ of metav1.Table }
 
 // NewTable returns a table with these columns.
 func NewTable(columns ...string) *Table {
 	t := &Table{}
 	for _, name := range columns {
-		column := metav1.TableColumnDefinition{Name: strings.TrimPrefix(name, "+"), Type: "string"}
-		if column.Name != name {
-			column.Priority = 1
+		t.add(name)
+	}
+	return t
+}
+
+func (t *Table) add(name string) {
+	column := metav1.TableColumnDefinition{Name: strings.TrimPrefix(name, "+"), Type: "string"}
+	if column.Name != name {
+		column.Priority = 1
+	}
+	t.of.ColumnDefinitions = append(t.of.ColumnDefinitions, column)
+}
+
+// Column is a column of a table of values, and what each has there.
+type Column[T any] func(t *Table, rows []T)
+
+// Col returns a column.
+func Col[T any](name string, cell func(row *T) any) Column[T] {
+	return func(t *Table, rows []T) {
+		t.add(name)
+		for i := range rows {
+			t.of.Rows[i].Cells = append(t.of.Rows[i].Cells, printable(cell(&rows[i])))
 		}
-		t.ColumnDefinitions = append(t.ColumnDefinitions, column)
+	}
+}
+
+// ColIf returns a column that is there under a condition.
+func ColIf[T any](is bool, name string, cell func(row *T) any) Column[T] {
+	if !is {
+		return func(*Table, []T) {}
+	}
+	return Col(name, cell)
+}
+
+// TableOf returns the table of some rows.
+func TableOf[T any](rows []T, columns ...Column[T]) *Table {
+	t := &Table{}
+	t.of.Rows = make([]metav1.TableRow, len(rows))
+	for _, column := range columns {
+		column(t, rows)
 	}
 	return t
 }
@@ -103,22 +138,29 @@ func NewTable(columns ...string) *Table {
 // none stands for an empty cell, as in kubectl's tables.
 const none = "<none>"
 
-// Row adds a row. An empty cell is printed as none. A line break or a tab in a cell would
-// make lines and columns of its own.
+// Row adds a row.
 func (t *Table) Row(cells ...any) {
-	for i, cell := range cells {
-		if cell == "" {
-			cells[i] = none
-		} else if text, ok := cell.(string); ok {
-			cells[i] = betweenStyles(text, func(text string) string { return report.Text(text, report.MaxMessage) })
-		}
+	for i := range cells {
+		cells[i] = printable(cells[i])
 	}
-	t.Rows = append(t.Rows, metav1.TableRow{Cells: cells})
+	t.of.Rows = append(t.of.Rows, metav1.TableRow{Cells: cells})
+}
+
+// printable is a cell as it is printed: an empty one is none, and a line break or a tab would make lines and columns of its own.
+func printable(cell any) any {
+	text, ok := cell.(string)
+	switch {
+	case !ok:
+		return cell
+	case text == "":
+		return none
+	}
+	return betweenStyles(text, func(text string) string { return report.Text(text, report.MaxMessage) })
 }
 
 // last returns the name of the last column that is printed.
 func (t *Table) last(wide bool) (name string) {
-	for _, column := range t.ColumnDefinitions {
+	for _, column := range t.of.ColumnDefinitions {
 		if wide || column.Priority == 0 {
 			name = column.Name
 		}
@@ -132,7 +174,7 @@ func (o *Output) PrintTable(w io.Writer, t *Table) error {
 	var text strings.Builder
 	tabs := printers.GetNewTabWriter(&text)
 	options := printers.PrintOptions{NoHeaders: o.NoHeaders, Wide: o.Format == Wide}
-	if err := printers.NewTablePrinter(options).PrintObj(&t.Table, tabs); err != nil {
+	if err := printers.NewTablePrinter(options).PrintObj(&t.of, tabs); err != nil {
 		return err
 	}
 	if err := tabs.Flush(); err != nil {

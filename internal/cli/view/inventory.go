@@ -143,6 +143,18 @@ func ReadInventory(
 	return inv, err
 }
 
+// ReadAbout reads what there is about some schedules of a namespace, or of all if it is empty: see ReadInventory.
+func ReadAbout(
+	ctx context.Context, f *term.Factory, namespace string, schedules []*v1alpha1.SnapshotSchedule, claims labels.Selector,
+	opts ...client.ListOption,
+) (*Inventory, error) {
+	inv, err := ReadInventory(ctx, f, namespace, claims, append(opts, Managed)...)
+	if err == nil {
+		inv.Origins, err = ReadOrigins(ctx, f, schedules)
+	}
+	return inv, err
+}
+
 // Namespaces returns those in which there are snapshots.
 func (inv *Inventory) Namespaces() map[string]bool {
 	all := map[string]bool{}
@@ -209,10 +221,7 @@ func ReadOf(ctx context.Context, f *term.Factory, name string, opts ...client.Li
 	if err != nil {
 		return nil, nil, err
 	}
-	inv, err := ReadInventory(ctx, f, f.Namespace, labels.Everything(), append(opts, Managed, OfSchedule(name))...)
-	if err == nil {
-		inv.Origins, err = ReadOrigins(ctx, f, []*v1alpha1.SnapshotSchedule{s})
-	}
+	inv, err := ReadAbout(ctx, f, f.Namespace, []*v1alpha1.SnapshotSchedule{s}, labels.Everything(), append(opts, OfSchedule(name))...)
 	return s, inv, err
 }
 

@@ -200,19 +200,14 @@ func PreviewOf(v Variants, inv *view.Inventory, now, until time.Time) (*Preview,
 	all := inv.SeriesOf(named, present, future)
 	results := make([]seriesPreview, len(all))
 	var group errgroup.Group
-	workers := min(runtime.GOMAXPROCS(0), max(len(all), 1))
-	for w := range workers {
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, of := range all {
 		group.Go(func() error {
-			present, future, err := v.judges(inv) // a judge serves one goroutine
-			for i := w; i < len(all) && err == nil; i += workers {
-				results[i] = previewSeries(v, present, future, all[i], now, until)
-			}
-			return err
+			results[i] = previewSeries(v, present, future, of, now, until)
+			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
+	_ = group.Wait()
 	spared := p.add(all, results)
 	for _, reason := range slices.Sorted(maps.Keys(spared)) {
 		p.Waiting = append(p.Waiting, waiting{spared[reason], reason, term.TimeOf(future.SparedUntil(reason)), future.Confirmation(reason)})

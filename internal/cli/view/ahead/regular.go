@@ -13,7 +13,7 @@ import (
 )
 
 // The simulation of a series that has become regular asks retention alone. This is the only special case of a simulation: a pass of
-// the whole decision, which reads every snapshot anew, takes 3 to 14 times as long. A test compares the two.
+// the whole decision, which reads every snapshot anew, takes several times as long. A test compares the two.
 
 // pass is what one pass of a simulation has decided.
 type pass struct {

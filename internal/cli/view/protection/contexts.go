@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/utils/ptr"
@@ -36,58 +37,50 @@ const (
 	clusterTimeout = 2 * time.Minute
 )
 
-// CoverageOfContexts reads what is protected in the clusters of all contexts that match a
-// pattern. What cannot be read of one hides nothing of the others.
+// CoverageOfContexts reads what is protected in the present cluster or, with a pattern, in those of all contexts that match it.
 func CoverageOfContexts(
 	ctx context.Context, f *term.Factory, pattern string, scope *term.Scope, unfinished ReadRollbacks, now time.Time,
 ) (*Coverage, error) {
 	if _, err := labels.Parse(scope.Selector); err != nil {
 		return nil, err
 	}
-	found, err := OfContexts(ctx, f, pattern, func(ctx context.Context, one *term.Factory) (*Coverage, error) {
-		return ReadCoverage(ctx, one, scope, unfinished, now)
-	})
 	sum, exists := &Coverage{Claims: []ClaimCoverage{}, Leftovers: []leftover{}}, false
-	for _, of := range found {
-		if of.Err != nil {
-			sum.Unread = append(sum.Unread, UnreadCluster{of.Name, of.ErrorText()})
-			continue
+	var err error
+	sum.Unread, err = OfContexts(ctx, f, pattern, func(ctx context.Context, one *term.Factory) (*Coverage, error) {
+		return readCoverage(ctx, one, scope, unfinished, now)
+	}, func(name string, read *Coverage) {
+		for i := range read.Claims {
+			read.Claims[i].Cluster = name
 		}
-		for i := range of.Read.Claims {
-			of.Read.Claims[i].Cluster = of.Name
+		for i := range read.Leftovers {
+			read.Leftovers[i].Cluster = name
 		}
-		for i := range of.Read.Leftovers {
-			of.Read.Leftovers[i].Cluster = of.Name
+		for i := range read.Rollbacks {
+			read.Rollbacks[i].Cluster = name
 		}
-		for i := range of.Read.Rollbacks {
-			of.Read.Rollbacks[i].Cluster = of.Name
-		}
-		sum.Claims, sum.Rollbacks = append(sum.Claims, of.Read.Claims...), append(sum.Rollbacks, of.Read.Rollbacks...)
-		sum.Leftovers = append(sum.Leftovers, of.Read.Leftovers...)
-		exists, sum.Missing = exists || of.Read.Missing == nil, cmp.Or(sum.Missing, of.Read.Missing)
-	}
+		sum.Claims, sum.Rollbacks = append(sum.Claims, read.Claims...), append(sum.Rollbacks, read.Rollbacks...)
+		sum.Leftovers = append(sum.Leftovers, read.Leftovers...)
+		exists, sum.Missing = exists || read.Missing == nil, cmp.Or(sum.Missing, read.Missing)
+	})
 	if exists {
 		sum.Missing = nil
 	}
 	return sum, err
 }
 
-// OfContext is what was read in the cluster of a context.
-type OfContext[T any] struct {
-	Name string
-	Read T
-	Err  error
-}
-
-// ErrorText is the error without its beginning.
-func (o *OfContext[T]) ErrorText() string {
-	return strings.TrimPrefix(term.MessageOf(o.Err), "error: ")
-}
-
-// OfContexts reads something in the clusters of all contexts that match a pattern, some of them at a time.
+// OfContexts reads something in the present cluster or, with a pattern, in those of all contexts that match it, some of them at a time.
+// Each calls found, in the order of their names; that of the present cluster is empty. What cannot be read of one hides nothing of
+// the others.
 func OfContexts[T any](
-	ctx context.Context, f *term.Factory, pattern string, read func(ctx context.Context, one *term.Factory) (T, error),
-) ([]OfContext[T], error) {
+	ctx context.Context, f *term.Factory, pattern string, read func(ctx context.Context, one *term.Factory) (T, error), found func(string, T),
+) (unread []UnreadCluster, err error) {
+	if pattern == "" {
+		one, err := read(ctx, f)
+		if err == nil {
+			found("", one)
+		}
+		return nil, err
+	}
 	c := f.Config
 	if term.Given(*c.Context, *c.ClusterName, *c.AuthInfoName, *c.APIServer, *c.BearerToken) > 0 {
 		return nil, errors.New("--contexts names the clusters: leave out --context, --cluster, --user, --server and --token")
@@ -96,49 +89,41 @@ func OfContexts[T any](
 	if err != nil {
 		return nil, err
 	}
-	found := make([]OfContext[T], len(names))
-	warnings := make([]bytes.Buffer, len(names))
-	places := make(chan struct{}, clustersAtOnce)
-	var all sync.WaitGroup
-	progress := contextProgress{f: f, all: len(names)}
+	results, errs, warnings := make([]T, len(names)), make([]error, len(names)), make([]bytes.Buffer, len(names))
+	var said sync.Mutex
+	ended := 0
+	var all errgroup.Group
+	all.SetLimit(clustersAtOnce)
 	for i, name := range names {
-		all.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
+		all.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 			defer cancel()
 			one := &term.Factory{IOStreams: f.IOStreams, Config: inContext(f.Config, name), Clock: f.Clock, ClassesDenied: f.ClassesDenied}
 			one.ErrOut = &warnings[i]
-			found[i].Name = name
-			found[i].Read, found[i].Err = read(ctx, one)
-			progress.ended(name, found[i].Err)
+			results[i], errs[i] = read(ctx, one)
+			how := "read"
+			if errs[i] != nil {
+				how = "could not be read"
+			}
+			said.Lock()
+			defer said.Unlock()
+			ended++
+			term.Say(f.ErrOut, fmt.Sprintf("%d of %s: %s %s", ended, term.Plural(len(names), "cluster"), name, how))
+			return nil
 		})
 	}
-	all.Wait()
-	for i := range found {
+	_ = all.Wait()
+	for i, name := range names {
 		for line := range strings.Lines(warnings[i].String()) {
-			term.Say(f.ErrOut, names[i]+": "+strings.TrimSuffix(line, "\n"))
+			term.Say(f.ErrOut, name+": "+strings.TrimSuffix(line, "\n"))
 		}
+		if errs[i] != nil {
+			unread = append(unread, UnreadCluster{name, strings.TrimPrefix(term.MessageOf(errs[i]), "error: ")})
+			continue
+		}
+		found(name, results[i])
 	}
-	return found, context.Cause(ctx)
-}
-
-// contextProgress prints a line for each cluster that was read: with many of them, that takes minutes.
-type contextProgress struct {
-	sync.Mutex
-	f         *term.Factory
-	read, all int
-}
-
-func (p *contextProgress) ended(name string, err error) {
-	p.Lock()
-	defer p.Unlock()
-	p.read++
-	how := "read"
-	if err != nil {
-		how = "could not be read"
-	}
-	term.Say(p.f.ErrOut, fmt.Sprintf("%d of %s: %s %s", p.read, term.Plural(p.all, "cluster"), name, how))
+	return unread, context.Cause(ctx)
 }
 
 // inContext returns the flags for another context. Those that name a part of a context are

@@ -52,7 +52,7 @@ contexts: [{name: a, context: {cluster: c}}, {name: b, context: {cluster: c}}, {
 			}
 		}
 		return "", nil
-	})
+	}, func(string, string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,8 +96,8 @@ type ReadRollbacks func(
 	ctx context.Context, f *term.Factory, namespace string, claims map[string][]client.Object, now time.Time,
 ) ([]Rollback, error)
 
-// ReadCoverage reads what is protected in one cluster.
-func ReadCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, unfinished ReadRollbacks, now time.Time) (*Coverage, error) {
+// readCoverage reads what is protected in one cluster.
+func readCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, unfinished ReadRollbacks, now time.Time) (*Coverage, error) {
 	if err := f.Connect(); err != nil {
 		return nil, err
 	}
@@ -109,11 +109,8 @@ func ReadCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, unfin
 	if err != nil {
 		return nil, err
 	}
-	inv, err := view.ReadInventory(ctx, f, scope.Namespace(f), matches, view.Managed)
+	inv, err := view.ReadAbout(ctx, f, scope.Namespace(f), schedules, matches)
 	if err != nil {
-		return nil, err
-	}
-	if inv.Origins, err = view.ReadOrigins(ctx, f, schedules); err != nil {
 		return nil, err
 	}
 	found := CoverageOf(schedules, inv, now)

@@ -95,10 +95,7 @@ func ReadSelected(
 	if err != nil || len(found) == 0 {
 		return nil, nil, err
 	}
-	inv, err := view.ReadInventory(ctx, f, s.Namespace(f), labels.Everything(), view.Managed)
-	if err == nil {
-		inv.Origins, err = view.ReadOrigins(ctx, f, found)
-	}
+	inv, err := view.ReadAbout(ctx, f, s.Namespace(f), found, labels.Everything())
 	return found, inv, err
 }
 
