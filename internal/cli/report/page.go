@@ -58,53 +58,26 @@ type reportPage struct {
 	now    time.Time
 }
 
-// Claims counts the PVCs of all clusters.
-func (p reportPage) Claims() (n int) {
-	for _, c := range p.Report.Clusters {
-		n += len(c.Coverage.Claims)
-	}
-	return n
-}
+// Sums are what the top of the page counts.
+type Sums struct{ Claims, Covered, Gaps, Schedules, Deletes int }
 
-// Covered counts those that are protected.
-func (p reportPage) Covered() (n int) {
-	for _, c := range p.Report.Clusters {
+// Others counts the PVCs that are neither protected nor gaps: with them, the sums are all PVCs.
+func (s Sums) Others() int { return s.Claims - s.Covered - s.Gaps }
+
+// Sums are those of all clusters.
+func (r *fullReport) Sums() (s Sums) {
+	for _, c := range r.Clusters {
+		s.Claims, s.Schedules, s.Gaps = s.Claims+len(c.Coverage.Claims), s.Schedules+len(c.Schedules), s.Gaps+c.Coverage.Gaps()
 		for i := range c.Coverage.Claims {
 			if c.Coverage.Claims[i].Protection == protection.Protected {
-				n++
+				s.Covered++
 			}
 		}
-	}
-	return n
-}
-
-// Gaps counts the PVCs that are not protected, and could be.
-func (p reportPage) Gaps() (n int) {
-	for _, c := range p.Report.Clusters {
-		n += c.Coverage.Gaps()
-	}
-	return n
-}
-
-// Others counts the PVCs that are neither: with them, the sums are all PVCs.
-func (p reportPage) Others() int { return p.Claims() - p.Covered() - p.Gaps() }
-
-// Schedules counts those of all clusters.
-func (p reportPage) Schedules() (n int) {
-	for _, c := range p.Report.Clusters {
-		n += len(c.Schedules)
-	}
-	return n
-}
-
-// Deletes counts what retention will delete.
-func (p reportPage) Deletes() (n int) {
-	for _, c := range p.Report.Clusters {
 		for i := range c.Schedules {
-			n += len(c.Schedules[i].Deletes)
+			s.Deletes += len(c.Schedules[i].Deletes)
 		}
 	}
-	return n
+	return s
 }
 
 // Age is how long ago a time was.
@@ -118,19 +91,6 @@ func (p reportPage) At(t metav1.Time) string { return t.UTC().Format("2006-01-02
 
 // pageState is a condition: its class, its text, and its message.
 type pageState struct{ Class, Text, Message string }
-
-func stateOf(kind string, all []metav1.Condition) pageState {
-	c := meta.FindStatusCondition(all, kind)
-	switch {
-	case c == nil:
-		return pageState{"unknown", "unknown", "the operator has not written it"}
-	case c.Status == metav1.ConditionTrue:
-		return pageState{"", "yes, when its status was written", c.Message} // the operator wrote that, maybe long ago
-	case c.Status == metav1.ConditionFalse:
-		return pageState{"bad", "no: " + c.Reason, c.Message}
-	}
-	return pageState{"unknown", "unknown: " + c.Reason, c.Message}
-}
 
 // Protected is how a schedule protects its PVCs now, whatever the operator wrote.
 func (p reportPage) Protected(s state.ScheduleStatus) pageState {
@@ -153,9 +113,18 @@ func (p reportPage) FleetProtected(c clusterReport, name string) pageState {
 	return p.Protected(sum)
 }
 
-// Ready shows a condition, as the operator wrote it.
+// Ready shows the condition Ready, as the operator wrote it.
 func (p reportPage) Ready(all []metav1.Condition) pageState {
-	return stateOf(v1alpha1.ConditionReady, all)
+	switch c := meta.FindStatusCondition(all, v1alpha1.ConditionReady); {
+	case c == nil:
+		return pageState{"unknown", "unknown", "the operator has not written it"}
+	case c.Status == metav1.ConditionTrue:
+		return pageState{"", "yes, when its status was written", c.Message} // the operator wrote that, maybe long ago
+	case c.Status == metav1.ConditionFalse:
+		return pageState{"bad", "no: " + c.Reason, c.Message}
+	default:
+		return pageState{"unknown", "unknown: " + c.Reason, c.Message}
+	}
 }
 
 // places is how finely marks are placed on a line.
@@ -239,6 +208,9 @@ func (p reportPage) Row(t *history.Timeline, c state.ClaimStatus) (row history.T
 func (p reportPage) Name(c state.ClaimStatus) string {
 	return report.Line(view.LabelOf(c.Name, c.State))
 }
+
+// Problem is one of a ClusterSnapshotSchedule.
+func (p reportPage) Problem(of view.Problem) string { return report.Line(of.Words(p.now)) }
 
 // Problems are those of a PVC in one text.
 func (p reportPage) Problems(c state.ClaimStatus) string { return report.Line(c.ProblemWords(p.now)) }

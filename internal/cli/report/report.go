@@ -117,7 +117,7 @@ func New(f *term.Factory) *cobra.Command {
 			if err == nil && len(all.Unread) > 0 {
 				err = protection.UnreadError(all.Unread)
 			}
-			if err == nil && failOnGaps && (reportPage{Report: all}).Gaps() > 0 {
+			if err == nil && failOnGaps && all.Sums().Gaps > 0 {
 				err = term.ErrFound
 			}
 			return err
