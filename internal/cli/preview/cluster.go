@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -58,8 +57,8 @@ func childVariants(ctx context.Context, f *term.Factory, manifest *unstructured.
 }
 
 // owns returns whether a SnapshotSchedule is a child, or is adopted as one.
-func (e *clusterEdit) owns(s document, namespace string) bool {
-	return e.before != nil && snapshots.OwnedBy(e.before, s.SnapshotSchedule) ||
+func (e *clusterEdit) owns(s *v1alpha1.SnapshotSchedule, namespace string) bool {
+	return e.before != nil && snapshots.OwnedBy(e.before, s) ||
 		metav1.GetControllerOf(s) == nil && s.Labels[v1alpha1.LabelClusterSchedule] == e.after.Name && s.Labels[v1alpha1.LabelMapKey] == namespace
 }
 
@@ -78,15 +77,10 @@ func clusterEditBy(ctx context.Context, f *term.Factory, manifest *unstructured.
 	if edit.template, err = templateOf(manifest); err != nil {
 		return nil, err
 	}
-	stored := &unstructured.Unstructured{}
-	stored.SetGroupVersionKind(term.ClusterScheduleKind)
-	err = f.Client.Get(ctx, client.ObjectKey{Name: manifest.GetName()}, stored)
-	if apierrors.IsNotFound(err) {
+	stored, err := readStored(ctx, f, term.ClusterScheduleKind, client.ObjectKey{Name: manifest.GetName()})
+	if stored == nil || err != nil {
 		edit.after.UID, edit.after.Generation = "new", 1
-		return edit, nil
-	}
-	if err != nil {
-		return nil, err
+		return edit, err
 	}
 	edit.before = &v1alpha1.ClusterSnapshotSchedule{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, edit.before); err != nil {
@@ -98,11 +92,7 @@ func clusterEditBy(ctx context.Context, f *term.Factory, manifest *unstructured.
 	}
 	written := edit.after
 	edit.after = edit.before.DeepCopy()
-	edit.after.Spec = written.Spec
-	if edit.after.Annotations == nil {
-		edit.after.Annotations = map[string]string{}
-	}
-	maps.Copy(edit.after.Annotations, written.Annotations)
+	edit.after.Spec, edit.after.Annotations = written.Spec, merged(edit.before.Annotations, written.Annotations)
 	if !equality.Semantic.DeepEqual(before.spec, edit.template.spec) ||
 		!equality.Semantic.DeepEqual(edit.before.Spec.NamespaceSelector, written.Spec.NamespaceSelector) ||
 		!equality.Semantic.DeepEqual(edit.before.Spec.Template.Metadata, written.Spec.Template.Metadata) {
@@ -129,25 +119,17 @@ func childVariantsIn(
 	ctx context.Context, f *term.Factory, edit *clusterEdit, namespace *metav1.PartialObjectMetadata, now time.Time,
 ) (v ahead.Variants, err error) {
 	selected := snapshots.SelectsNamespace(edit.after, namespace)
-	manifest := document{edit.template.DeepCopy(), maps.Clone(edit.template.spec)}
-	manifest.Namespace, manifest.Name = namespace.Name, edit.after.Name
-	manifest.Spec.Suspend = manifest.Spec.Suspend || !selected
-	manifest.spec["suspend"] = manifest.Spec.Suspend
+	manifest := document{edit.template.schedule.DeepCopy(), maps.Clone(edit.template.spec)}
+	child := manifest.schedule
+	child.Namespace, child.Name = namespace.Name, edit.after.Name
+	child.Spec.Suspend = child.Spec.Suspend || !selected
+	manifest.spec["suspend"] = child.Spec.Suspend
 	v.After = []client.Object{edit.after, namespace}
-	stored := &unstructured.Unstructured{}
-	stored.SetGroupVersionKind(term.ScheduleKind)
-	err = f.Client.Get(ctx, client.ObjectKeyFromObject(manifest), stored)
-	switch {
-	case apierrors.IsNotFound(err) && selected:
+	present, err := storedOf(ctx, f, child)
+	if err == nil && present.schedule == nil && selected {
 		v.Future = createdFrom(manifest, now)
-		return v, nil
-	case apierrors.IsNotFound(err):
-		return v, nil
-	case err != nil:
-		return v, err
 	}
-	present, err := documentOf(stored, false)
-	if err != nil || !edit.owns(present, namespace.Name) {
+	if err != nil || present.schedule == nil || !edit.owns(present.schedule, namespace.Name) {
 		return v, err // somebody else's stays as it is
 	}
 	v.Before = []client.Object{namespace}

@@ -21,18 +21,12 @@ func fieldChanges(before, after map[string]any) (changes []ahead.FieldChange) {
 	old, changed := map[string]any{}, map[string]any{}
 	flatten(old, "spec", before)
 	flatten(changed, "spec", after)
-	for _, field := range slices.Sorted(maps.Keys(union(old, changed))) {
+	for _, field := range slices.Sorted(maps.Keys(merged(old, changed))) {
 		if !equality.Semantic.DeepEqual(old[field], changed[field]) {
 			changes = append(changes, ahead.FieldChange{Field: field, Before: valueText(old[field]), After: valueText(changed[field])})
 		}
 	}
 	return changes
-}
-
-func union(a, b map[string]any) map[string]any {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return all
 }
 
 // flatten adds the fields of an object under their paths. An empty object is a value: it may mean another thing than none.

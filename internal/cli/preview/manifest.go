@@ -10,21 +10,22 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/ahead"
 )
 
 // document is a schedule as it is written in a manifest or stored by the API server.
 type document struct {
-	*v1alpha1.SnapshotSchedule
+	schedule *v1alpha1.SnapshotSchedule
 	// spec also says which empty objects are there.
 	spec map[string]any
 }
@@ -44,23 +45,33 @@ func manifestVariants(ctx context.Context, f *term.Factory, files *resource.File
 		all = append(all, children...)
 	}
 	for _, manifest := range manifests {
-		stored := &unstructured.Unstructured{}
-		stored.SetGroupVersionKind(term.ScheduleKind)
-		err := f.Client.Get(ctx, client.ObjectKeyFromObject(manifest), stored)
-		if apierrors.IsNotFound(err) {
+		present, err := storedOf(ctx, f, manifest.schedule)
+		if err != nil {
+			return nil, err
+		}
+		if present.schedule == nil {
 			all = append(all, ahead.Variants{Future: createdFrom(manifest, now)})
 			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		present, err := documentOf(stored, false)
-		if err != nil {
-			return nil, err
 		}
 		all = append(all, editedBy(manifest, present))
 	}
 	return all, nil
+}
+
+// storedOf returns a schedule as the API server has it; without a schedule if there is none.
+func storedOf(ctx context.Context, f *term.Factory, named client.Object) (document, error) {
+	o, err := readStored(ctx, f, term.ScheduleKind, client.ObjectKeyFromObject(named))
+	if o == nil || err != nil {
+		return document{}, err
+	}
+	return documentOf(o, false)
+}
+
+// readStored reads an object as it is stored; nil if there is none.
+func readStored(ctx context.Context, f *term.Factory, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(kind)
+	return view.LookUp(ctx, f.Client, key, o)
 }
 
 // readManifests reads the schedules and ClusterSnapshotSchedules of files.
@@ -93,8 +104,8 @@ func readManifests(
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: SnapshotSchedule %s: %w", info.Source, o.GetName(), err)
 			}
-			if manifest.Namespace == "" {
-				manifest.Namespace = f.Namespace
+			if manifest.schedule.Namespace == "" {
+				manifest.schedule.Namespace = f.Namespace
 			}
 			all = append(all, manifest)
 		}
@@ -107,8 +118,8 @@ func readManifests(
 
 // documentOf reads an object. If strict is set, an unknown field is an error.
 func documentOf(o *unstructured.Unstructured, strict bool) (document, error) {
-	d := document{SnapshotSchedule: &v1alpha1.SnapshotSchedule{}}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, d.SnapshotSchedule, strict); err != nil {
+	d := document{schedule: &v1alpha1.SnapshotSchedule{}}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, d.schedule, strict); err != nil {
 		return d, err
 	}
 	if d.spec, _ = o.Object["spec"].(map[string]any); d.spec == nil {
@@ -138,12 +149,13 @@ func setDefaults(o, defaults map[string]any) {
 // createdFrom returns the schedule that the API server creates from a manifest, which may
 // come from a backup, with a status.
 func createdFrom(manifest document, now time.Time) *v1alpha1.SnapshotSchedule {
+	written := manifest.schedule
 	return &v1alpha1.SnapshotSchedule{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: manifest.Namespace, Name: manifest.Name, UID: "new", Generation: 1,
-			CreationTimestamp: metav1.NewTime(now.Truncate(time.Second)), Annotations: manifest.Annotations,
+			Namespace: written.Namespace, Name: written.Name, UID: "new", Generation: 1,
+			CreationTimestamp: metav1.NewTime(now.Truncate(time.Second)), Annotations: written.Annotations,
 		},
-		Spec: manifest.Spec,
+		Spec: written.Spec,
 	}
 }
 
@@ -151,20 +163,23 @@ func createdFrom(manifest document, now time.Time) *v1alpha1.SnapshotSchedule {
 // stored spec is a new generation, even a meaningless one, such as an empty object. A manifest that is
 // applied already changes nothing.
 func editedBy(manifest, present document) ahead.Variants {
-	v := ahead.Variants{Present: present.SnapshotSchedule, Fields: fieldChanges(present.spec, manifest.spec)}
-	annotations := maps.Clone(present.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	maps.Copy(annotations, manifest.Annotations) // a request, and the confirmation of the edit
-	if len(v.Fields) == 0 && len(annotations) == len(present.Annotations) && maps.Equal(annotations, present.Annotations) {
-		v.Future = v.Present
+	v := ahead.Variants{Present: present.schedule, Future: present.schedule, Fields: fieldChanges(present.spec, manifest.spec)}
+	annotations := merged(v.Present.Annotations, manifest.schedule.Annotations) // a request, and the confirmation of the edit
+	if len(v.Fields) == 0 && maps.Equal(annotations, v.Present.Annotations) {
 		return v
 	}
-	v.Future = present.DeepCopy()
-	v.Future.Spec, v.Future.Annotations = manifest.Spec, annotations
+	v.Future = v.Present.DeepCopy()
+	v.Future.Spec, v.Future.Annotations = manifest.schedule.Spec, annotations
 	if len(v.Fields) > 0 {
 		v.Future.Generation++
 	}
 	return v
+}
+
+// merged returns both maps in one, in which the second decides.
+func merged[V any](a, b map[string]V) map[string]V {
+	all := make(map[string]V, len(a)+len(b))
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return all
 }

@@ -128,7 +128,7 @@ func TestPreviewOfAManifest(t *testing.T) {
 			if v.Change() != test.change {
 				t.Errorf("the change is %s", v.Change())
 			}
-			if wantGeneration := stored.Generation + int64(min(len(v.Fields), 1)); v.Future.Generation != wantGeneration {
+			if wantGeneration := stored.schedule.Generation + int64(min(len(v.Fields), 1)); v.Future.Generation != wantGeneration {
 				t.Errorf("generation %d, want %d", v.Future.Generation, wantGeneration)
 			}
 			clitest.Golden(t, func(b *bytes.Buffer) error { printFields(b, term.Style{}, v.Fields); return nil }, test.want)
