@@ -68,7 +68,9 @@ func storedOf(ctx context.Context, f *term.Factory, named client.Object) (docume
 }
 
 // readStored reads an object as it is stored; nil if there is none.
-func readStored(ctx context.Context, f *term.Factory, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+func readStored(
+	ctx context.Context, f *term.Factory, kind schema.GroupVersionKind, key client.ObjectKey,
+) (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(kind)
 	return view.LookUp(ctx, f.Client, key, o)

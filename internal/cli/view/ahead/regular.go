@@ -65,13 +65,8 @@ const slotsAtOnce = 64
 // regularPasses continues a simulation after a judgment of a time. The snapshots that it takes have no names.
 func (sim *Simulation) regularPasses(d *snapshots.Judgment, now, until time.Time, yield func(*pass) bool) {
 	judge, of := sim.judge, sim.of.Judged()
-	var series []retention.Snapshot
-	for i, s := range d.Series.Snapshots {
-		if !d.Retention.Verdicts[i].Delete() {
-			series = append(series, s)
-		}
-	}
 	p, slots := &pass{ended: map[string]string{}}, judge.NextSlots(of, now, slotsAtOnce)
+	series := p.left(slices.Clone(d.Series.Snapshots), d.Retention.Verdicts)
 	for change := d.Retention.Next; len(slots) > 0 || !change.IsZero(); {
 		taken := change.IsZero() || len(slots) > 0 && !slots[0].After(change)
 		if p.at = change; taken {
@@ -88,17 +83,23 @@ func (sim *Simulation) regularPasses(d *snapshots.Judgment, now, until time.Time
 		}
 		decided := retention.Decide(judge.Policy(), p.at, retention.Series{Claim: retention.Selected, Snapshots: series})
 		change, sim.work = decided.Next, sim.work+len(series)+1
-		clear(p.ended)
-		left := series[:0]
-		for i, v := range decided.Verdicts {
-			if !v.Delete() {
-				left = append(left, series[i])
-			} else if name := series[i].Name; name != "" {
-				p.ended[name] = v.String()
-			}
-		}
-		if series, p.kept = left, len(left); !yield(p) {
+		if series = p.left(series, decided.Verdicts); !yield(p) {
 			return
 		}
 	}
+}
+
+// left returns what verdicts leave of a series, in its array, and notes the rest.
+func (p *pass) left(series []retention.Snapshot, verdicts []retention.Verdict) []retention.Snapshot {
+	clear(p.ended)
+	left := series[:0]
+	for i, v := range verdicts {
+		if !v.Delete() {
+			left = append(left, series[i])
+		} else if name := series[i].Name; name != "" {
+			p.ended[name] = v.String()
+		}
+	}
+	p.kept = len(left)
+	return left
 }
