@@ -16,6 +16,8 @@
 //	unprotected.go  counts the PVCs that no schedule protects
 //	mapping.go      which decision is made about a key
 //	map.go          Map and Tombstone: a list of steps about a subject, which is a PVC or a group
+//	rules.go        what is wrong with a subject: the list of rules
+//	observed.go     what rules read
 //	choice.go       by which class a subject is snapshotted, or why it is not; which PVCs are skipped
 //	groups.go       what concerns groups alone: when their PVCs settle, members that are sought, deletes that wait
 //	waits.go        how many snapshots count and wait, and why a group found no room
@@ -23,7 +25,6 @@
 //	nomatch.go      what labels exist where a spec selects no PVC
 //	waiting.go      the slot of a PVC that waits, and what it waits for
 //	capacity.go     what the storage of a driver, and of a PVC, can take
-//	unfinished.go   deletes and restores that do not end, and snapshots that keep their PVC
 //	deletes.go      counts deletes when the snapshots are gone
 //	drill.go        what drills of the snapshots of a PVC show
 //	words.go        keeps what drivers said in earlier passes
@@ -44,7 +45,6 @@
 //	classes.go      the classes of the cluster
 //	strip.go        which fields the cache keeps
 //	drivererror.go  what drivers say about snapshots
-//	trouble.go      what is wrong with the snapshots of a PVC
 //	compile.go      a spec, compiled; how many snapshots of a PVC it keeps
 //	driver.go       the storage driver of a PVC
 //	problem.go      something wrong with a PVC, and how bad it is

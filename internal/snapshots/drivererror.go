@@ -78,3 +78,11 @@ func saidOf(outputs []client.Object, series []retention.Snapshot, deadline time.
 	}
 	return k, next
 }
+
+// failed returns whether a snapshot failed. One that is being deleted to be
+// replaced still counts: nothing has improved yet.
+func failed(s *retention.Snapshot, now time.Time, readyDeadline time.Duration) bool {
+	state := s.State(now, readyDeadline)
+	return state == retention.Failed ||
+		state == retention.Terminating && s.Uncut() && !now.Before(s.Created.Add(readyDeadline))
+}

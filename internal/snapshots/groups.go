@@ -4,18 +4,14 @@
 package snapshots
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
@@ -30,10 +26,6 @@ const (
 // elsewhereCheck is how often a group snapshot is checked that the floor keeps for a PVC which has left its group: no event
 // shows that another group of the PVC has a newer one.
 const elsewhereCheck = time.Hour
-
-// memberPatience is how long the members of a group snapshot that is cut may be missing:
-// they are made, and become ready, a moment after it.
-const memberPatience = time.Minute
 
 // A group whose PVCs are others than those of its newest group snapshot is not taken before they have been the same for
 // settleFor, or for settleWithin since the slot was due and they began to change: PVCs come one after the other, and the
@@ -98,40 +90,5 @@ func (p *program) retireGroups(d *mapcontroller.Decision, of *subject, seen mapc
 		if since := seen.Now.Sub(s.AgeBase(seen.Now)); since < seekFor {
 			d.Next = earliest(d.Next, seen.Now.Add(min(max(since/2, seekSoonest), seekLatest)))
 		}
-	}
-}
-
-// addMembers adds what is wrong with the members of group snapshots.
-func (p *program) addMembers(d *mapcontroller.Decision, status *keyStatus, g *backups, now time.Time) {
-	if !g.ofGroup {
-		return
-	}
-	newest := retention.Newest(g.Whole.Snapshots, now)
-	for i, v := range g.outputs {
-		if names := g.deleted[i]; len(names) > 0 && !backup.Terminating(v) {
-			status.addIfNew(Problem{Reason: v1alpha1.ReasonMemberDeleted, Message: fmt.Sprintf(
-				"the data of %s in VolumeGroupSnapshot %s is lost: its VolumeSnapshot is being deleted, which cannot be revoked",
-				report.List(names, maxTerminating), v.GetName())})
-		}
-		s := &g.Whole.Snapshots[i]
-		if i != newest || !s.ReadyToUse || s.Deleting || len(g.lacks[i])+len(g.doubled[i])+len(g.strangers[i]) == 0 {
-			continue
-		}
-		if patience := s.AgeBase(now).Add(memberPatience); len(g.doubled[i])+len(g.strangers[i]) == 0 && now.Before(patience) {
-			d.Next = earliest(d.Next, patience)
-			continue
-		}
-		var what []string
-		if len(g.lacks[i]) > 0 {
-			what = append(what, "holds no data of "+report.List(g.lacks[i], maxTerminating))
-		}
-		if len(g.doubled[i]) > 0 {
-			what = append(what, "has several VolumeSnapshots of "+report.List(g.doubled[i], maxTerminating))
-		}
-		if len(g.strangers[i]) > 0 {
-			what = append(what, "holds data of others: "+report.List(g.strangers[i], maxTerminating))
-		}
-		status.add(Problem{Reason: v1alpha1.ReasonGroupIncomplete, Message: fmt.Sprintf(
-			"VolumeGroupSnapshot %s is ready, and %s", v.GetName(), strings.Join(what, ", and "))})
 	}
 }

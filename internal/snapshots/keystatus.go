@@ -183,6 +183,11 @@ func (k *keyStatus) addIfNew(p Problem) {
 	}
 }
 
+// count converts a number of objects to the API's type.
+func count(n int) int32 {
+	return int32(n) //nolint:gosec // etcd holds far fewer than 2^31 objects
+}
+
 // combined is what the PVCs of a schedule add up to.
 type combined struct {
 	LastSnapshot, NextSlot, RecoveryPoint time.Time

@@ -4,7 +4,6 @@
 package snapshots
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -60,17 +59,15 @@ func (p *program) mapKey(seen mapcontroller.Observation) (mapcontroller.Decision
 
 	status := p.statusOf(of, seen.Now)
 	status.Spared, d.Status = spared, status
-	for _, claim := range of.claims {
-		status.addLost(claim)
-	}
-	p.addUnfinished(&d, status, of, seen)
+	o := observed{program: p, of: of, seen: seen}
+	d.Next = earliest(d.Next, status.find(rules, o))
 	if !status.skip(class.skipped) {
 		status.ofDriver = storage.problem()
-		status.addVolumes(volumes, p.spec, of.decided.Take)
-		p.addSlot(&d, status, of, &class, seen)
-		p.addWords(&d, status, of, seen)
-		p.addParts(&d, status, of, seen.Now)
-		p.addMembers(&d, status, &of.backups, seen.Now)
+		o.refused, o.volumes = class.refused, volumes
+		o.said, o.errorDue = saidOf(of.backups.outputs, of.backups.Whole.Snapshots, p.spec.retention.ReadyDeadline, seen.Now)
+		status.addSlot(&o, &class)
+		o.drills, wait = p.addParts(status, of, seen.Now)
+		d.Next = earliest(d.Next, wait, status.find(rulesWhileTaken, o))
 	}
 	return d, of
 }
@@ -86,23 +83,20 @@ func (p *program) fill(of *subject, class *choice, storage capacity, seen mapcon
 	return volumes
 }
 
-// addSlot adds what becomes of the slot, and why none is taken.
-func (p *program) addSlot(d *mapcontroller.Decision, status *keyStatus, of *subject, class *choice, seen mapcontroller.Observation) {
-	slots, series, create := of.slots, of.backups.Whole.Snapshots, of.decided.Take.Create()
-	status.NextSlot, status.retained = slots.Next, class.retained
-	status.due = !create && isDue(slots, series, seen.Now)
+// addSlot adds what becomes of the slot, and what the driver says.
+func (k *keyStatus) addSlot(o *observed, class *choice) {
+	slots, create := o.of.slots, o.of.decided.Take.Create()
+	k.NextSlot, k.retained, k.said = slots.Next, class.retained, o.said
+	k.due = !create && isDue(slots, o.of.backups.Whole.Snapshots, o.seen.Now)
+	k.noPlace = create && slices.ContainsFunc(o.volumes, func(v volume) bool { return v.full() })
 	if create {
-		status.pending = &pendingSlot{slot: slots.Current, driver: class.limit, guessed: class.guessed}
-	} else if status.LastSnapshot.Before(slots.Dropped) {
-		status.pending = &pendingSlot{slot: slots.Dropped, late: true}
+		k.pending = &pendingSlot{slot: slots.Current, driver: class.limit, guessed: class.guessed}
+	} else if k.LastSnapshot.Before(slots.Dropped) {
+		k.pending = &pendingSlot{slot: slots.Dropped, late: true}
 	}
-	if class.refused.Reason != "" {
-		status.add(class.refused)
+	if create && o.overdue() {
+		k.unlessCreated = unseenMessage
 	}
-	if at := failsAt(p.spec, series, seen.Now); at.After(seen.Now) {
-		d.Next = earliest(d.Next, at)
-	}
-	p.addTroubles(d, status, class.refused, of, seen.Now)
 }
 
 // mapUngrouped decides about a PVC that is selected and belongs to no group. Its own snapshots are of an earlier spec.
@@ -115,12 +109,8 @@ func (p *program) mapUngrouped(seen mapcontroller.Observation) (mapcontroller.De
 		status = known
 	}
 	status.Claim = claim.Name
-	status.addLost(claim)
-	status.add(Problem{
-		Reason:  v1alpha1.ReasonGroupMismatch,
-		Message: fmt.Sprintf("the PVC has no label %s, so it belongs to no group, and no snapshot of it is taken", p.schedule.Spec.Group.ByLabel),
-	})
 	alone := claimsOf(p.schedule, []*corev1.PersistentVolumeClaim{claim}, nil, seen.Now)
+	d.Next = earliest(d.Next, status.find(rulesOfUngrouped, observed{program: p, of: &alone, seen: seen}))
 	status.protection, status.RecoveryPoint = protectionOld, alone.anchor
 	d.Status = status
 	return d, of
@@ -150,67 +140,20 @@ func (p *program) desired(of *subject, class *choice, now time.Time) mapcontroll
 	return mapcontroller.Desired{Object: o, Limit: string(class.limit), Since: since}
 }
 
-// addVolumes adds what the storage cannot take, of the first volume that is full.
-func (k *keyStatus) addVolumes(volumes []volume, spec *compiled, take retention.Take) {
-	for i := range volumes {
-		v := &volumes[i]
-		if i > 0 && (k.noPlace || !v.full()) {
-			continue
-		}
-		k.noPlace = take.Create() && v.full()
-		if p := v.problem(spec, take.Create()); p.Message != "" {
-			k.add(p)
-		}
-	}
-}
-
-// addTroubles adds what snapshots show to be wrong. A PVC without a class is overdue for a
-// reason that is said already.
-func (p *program) addTroubles(d *mapcontroller.Decision, status *keyStatus, refused Problem, of *subject, now time.Time) {
-	take := of.decided.Take
-	whose := whose{status.noun(), p.schedule.Namespace, p.schedule.Name, status.Claim, p.from.owned}
-	for _, problem := range troubles(p.spec, whose, of.backups.Whole.Snapshots, of.slots, take, now) {
-		switch overdue := problem.Reason == v1alpha1.ReasonSnapshotOverdue; {
-		case overdue && refused.Reason != "": // which says why
-		case overdue:
-			d.Next = earliest(d.Next, expiryHides(p.spec, of.slots, take))
-			status.addOverdue(problem, take)
-		default:
-			status.add(problem)
-		}
-	}
-}
-
-// protect returns whether a PVC is protected, by the slots that it would have if the schedule were not
-// suspended. Only those from a time on count.
-func (p *program) protect(
-	d *mapcontroller.Decision, of *subject, since time.Time, series []retention.Snapshot, now time.Time,
-) protection {
-	covered := retention.LastReadySlot(series, now)
-	protected, until := protectionOf(p.spec.timeline(of), since, covered, p.spec.retention.ReadyDeadline, now)
-	d.Next = earliest(d.Next, until)
-	return protected
-}
-
-// addWords adds what the driver says about snapshots that are not ready.
-func (p *program) addWords(d *mapcontroller.Decision, status *keyStatus, of *subject, seen mapcontroller.Observation) {
-	said, next := saidOf(of.backups.outputs, of.backups.Whole.Snapshots, p.spec.retention.ReadyDeadline, seen.Now)
-	d.Next = earliest(d.Next, next)
-	status.said = said
-	if said.error != nil {
-		status.add(said.error.problem(status))
-	}
-}
-
-// addParts adds what is known of each PVC. One that joined a group later waits for the next slot of the group.
-func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *subject, now time.Time) {
+// addParts adds what is known of each PVC, and returns which drills failed, and when one is no longer protected: by the slots that it
+// would have if the schedule were not suspended. One that joined a group later waits for the next slot of the group.
+func (p *program) addParts(status *keyStatus, of *subject, now time.Time) (failed []Problem, next time.Time) {
+	line := p.spec.timeline(of)
 	for i, claim := range of.claims {
 		_, own := of.backups.of(claim)
 		one := claimsOf(p.schedule, of.claims[i:i+1], own, now)
 		found, series := of.backups.everywhere(claim)
 		part := claimPart{name: claim.Name, recoveryPoint: recoveryPoint(series, one.anchor, now)}
 		if skip(claim) == "" {
-			part.protection = p.protect(d, of, one.since(), series, now)
+			var until time.Time
+			covered := retention.LastReadySlot(series, now)
+			part.protection, until = protectionOf(line, one.since(), covered, p.spec.retention.ReadyDeadline, now)
+			next = earliest(next, until)
 			status.RecoveryPoint = earliest(status.RecoveryPoint, part.recoveryPoint)
 			status.noneReady = status.noneReady || retention.NewestReady(series, now) < 0
 		}
@@ -218,27 +161,19 @@ func (p *program) addParts(d *mapcontroller.Decision, status *keyStatus, of *sub
 		part.verified = drills.Verified
 		if drills.Failed.Reason != "" {
 			drills.Failed.Claim = claim.Name
-			status.add(drills.Failed)
+			failed = append(failed, drills.Failed)
 		}
 		status.setPart(i, part)
 	}
-}
-
-// addOverdue adds that a PVC is overdue. Where its snapshot is about to be created, that
-// is so only if it exists already.
-func (k *keyStatus) addOverdue(problem Problem, take retention.Take) {
-	if take.Create() {
-		k.unlessCreated = unseenMessage
-	} else {
-		k.add(problem)
-	}
+	return failed, next
 }
 
 // statusOf returns what the status says of a subject and its snapshots, whatever is
 // decided about them.
 func (p *program) statusOf(of *subject, now time.Time) *keyStatus {
 	series := of.backups.Whole.Snapshots
-	status := &keyStatus{LastSnapshot: retention.LastSlot(series, now)}
+	stuck, _ := p.stuck(&of.backups, now)
+	status := &keyStatus{LastSnapshot: retention.LastSlot(series, now), Stuck: count(len(stuck))}
 	if of.group != "" {
 		status.group = &groupStatus{name: of.group, parts: make([]claimPart, len(of.claims))}
 		for i, claim := range of.claims {
@@ -249,6 +184,22 @@ func (p *program) statusOf(of *subject, now time.Time) *keyStatus {
 	}
 	status.Pending, status.Failed, status.Terminating = unready(p.spec, series, now)
 	return status
+}
+
+// unready counts the snapshots that are not ready.
+func unready(p *compiled, snapshots []retention.Snapshot, now time.Time) (pending, failed, terminating int32) {
+	for i := range snapshots {
+		switch snapshots[i].State(now, p.retention.ReadyDeadline) {
+		case retention.Ready:
+		case retention.Terminating:
+			terminating++
+		case retention.Failed:
+			failed++
+		default:
+			pending++
+		}
+	}
+	return pending, failed, terminating
 }
 
 // unseenMessage is of a PVC that is overdue although its snapshot exists.
@@ -262,7 +213,8 @@ func (p *program) tombstone(seen mapcontroller.Observation) (mapcontroller.Decis
 	if !of.backups.ofGroup && len(seen.Unselected) == 0 && slices.ContainsFunc(of.backups.Whole.Snapshots, mayKeepClaim) {
 		d.Next = earliest(d.Next, seen.Now.Add(leavingCheck))
 	}
-	status := &keyStatus{LastSnapshot: retention.LastSlot(of.backups.Whole.Snapshots, seen.Now), Spared: spared}
+	stuck, _ := p.stuck(&of.backups, seen.Now)
+	status := &keyStatus{LastSnapshot: retention.LastSlot(of.backups.Whole.Snapshots, seen.Now), Stuck: count(len(stuck)), Spared: spared}
 	if len(seen.Unselected) > 0 && !of.backups.ofGroup {
 		claim := seen.Unselected[0]
 		if p.selects(claim) && metav1.IsControlledBy(claim, p.schedule) {
@@ -270,9 +222,7 @@ func (p *program) tombstone(seen mapcontroller.Observation) (mapcontroller.Decis
 			status.Claim, status.SkipReason = claim.GetName(), "controlled by this schedule"
 		}
 	}
-	if len(of.backups.outputs) > 0 {
-		p.addUnfinished(&d, status, of, seen)
-	}
+	d.Next = earliest(d.Next, status.find(rules, observed{program: p, of: of, seen: seen}))
 	if len(of.backups.outputs) > 0 || status.SkipReason != "" {
 		d.Status = status
 	}
@@ -328,15 +278,6 @@ func (of *subject) spare(i int, reason string) {
 		of.sparedFor = make([]string, len(of.decided.Verdicts))
 	}
 	of.sparedFor[i] = reason
-}
-
-// addLost adds that the volume of a PVC is gone.
-func (k *keyStatus) addLost(claim *corev1.PersistentVolumeClaim) {
-	if claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimLost {
-		return
-	}
-	k.add(Problem{Claim: claim.Name, Reason: v1alpha1.ReasonClaimLost, Message: fmt.Sprintf(
-		"its PersistentVolume is gone, and its data with it: kubectl snapsched restore -n '%s' --pvc='%s'", claim.Namespace, claim.Name)})
 }
 
 // recoveryPoint returns the time to which a PVC can be restored; without a ready

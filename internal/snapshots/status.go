@@ -219,11 +219,6 @@ func setUnknown(status *v1alpha1.SnapshotScheduleStatus) {
 	status.OldestRecoveryPointTime, status.RecoveryPointTime, status.OldestVerifiedTime = nil, nil, nil
 }
 
-// count converts a number of objects to the API's type.
-func count(n int) int32 {
-	return int32(n) //nolint:gosec // etcd holds far fewer than 2^31 objects
-}
-
 // The counts of status are the engine's, under the same paths.
 const (
 	claimsTotal       = "inputs." + claimsResource + ".total"

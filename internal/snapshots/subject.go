@@ -117,6 +117,14 @@ func (of *subject) since() time.Time {
 	return of.anchor
 }
 
+// noun is the kind of its snapshots.
+func (of *subject) noun() string {
+	if of.group != "" {
+		return "VolumeGroupSnapshot"
+	}
+	return "VolumeSnapshot"
+}
+
 // record returns the UIDs of the PVCs of a group, by name.
 func (of *subject) record() map[string]types.UID {
 	record := map[string]types.UID{}

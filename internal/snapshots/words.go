@@ -11,12 +11,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// problem is the driver's error as a problem of a key.
-func (e *driverError) problem(k *keyStatus) Problem {
-	return Problem{
-		Claim: k.Claim, Group: k.groupName(), Reason: v1alpha1.ReasonSnapshotError,
-		Message: fmt.Sprintf("%s %s: %s", k.noun(), e.snapshot.name, e.text), // earlierWords reads it
-	}
+// problem is the driver's error as a problem of snapshots of a kind. earlierWords reads its message.
+func (e *driverError) problem(noun string) Problem {
+	return Problem{Reason: v1alpha1.ReasonSnapshotError, Message: fmt.Sprintf("%s %s: %s", noun, e.snapshot.name, e.text)}
 }
 
 // earlierWords returns the driver's error of a key that the status of a schedule lists, under
@@ -39,7 +36,9 @@ func (k *keyStatus) carryWords(before *keyStatus, suspended bool) {
 	if said := before.said; said != nil && said.error != nil {
 		k.keepWords(said.error, suspended)
 		if !before.reported { // an earlier process reported it
-			before.Problems = append(before.Problems, said.error.problem(k))
+			p := said.error.problem(k.noun())
+			p.Claim, p.Group = k.Claim, k.groupName()
+			before.Problems = append(before.Problems, p)
 		}
 	}
 	if k.said != nil && k.said.error == nil {
@@ -66,7 +65,7 @@ func (k *keyStatus) keepWords(before *driverError, suspended bool) {
 	}
 	k.said = &said{error: &kept} // the one before may be in use
 	k.Problems = slices.DeleteFunc(k.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonSnapshotError })
-	k.add(kept.problem(k))
+	k.add(kept.problem(k.noun()))
 }
 
 // follows returns whether an error is of a newer snapshot than another one.

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
@@ -191,11 +193,10 @@ func TestWhatSnapshotsShowEndsWithTheCommandThatHelps(t *testing.T) {
 	erring.HasError = true
 	cut.HasCutTime, going.HasCutTime, going.Deleting = true, true, true
 	slots := schedule.Slots{Previous: ago(12 * time.Hour), Latest: ago(6 * time.Hour), Current: ago(6 * time.Hour)}
-	one := whose{noun: "VolumeSnapshot", namespace: "shop", schedule: "nightly", claim: "data"}
-	group := whose{noun: "VolumeGroupSnapshot", namespace: "shop", schedule: "nightly"}
+	const one, group = "", "db"
 	const silent = ", and no error is reported; the logs of the snapshot controller and of the driver's csi-snapshotter may say why"
 	for name, tc := range map[string]struct {
-		of        whose
+		group     string
 		snapshots []retention.Snapshot
 		take      retention.Take
 		want      []string
@@ -220,8 +221,14 @@ func TestWhatSnapshotsShowEndsWithTheCommandThatHelps(t *testing.T) {
 			if tc.take.Block == retention.BlockedInProgress {
 				slots.Previous = time.Time{}
 			}
+			s := every("6h").named("nightly").SnapshotSchedule
+			of := subject{group: tc.group, claims: []*corev1.PersistentVolumeClaim{claim("data").PersistentVolumeClaim}, slots: slots}
+			of.backups.Whole.Snapshots, of.decided.Take = tc.snapshots, tc.take
+			p := &program{schedule: s, spec: &compiled{retention: retention.Policy{ReadyDeadline: time.Hour}}}
+			status := &keyStatus{}
+			status.find([]rule{snapshotFailed, snapshotSlow, snapshotOverdue}, observed{program: p, of: &of, seen: mapcontroller.Observation{Now: noon}})
 			var got []string
-			for _, p := range troubles(&compiled{retention: retention.Policy{ReadyDeadline: time.Hour}}, tc.of, tc.snapshots, slots, tc.take, noon) {
+			for _, p := range status.Problems {
 				got = append(got, p.Message)
 			}
 			if !slices.Equal(got, tc.want) {
