@@ -1,7 +1,10 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package change is a request that a command sends, as a value, so that what decides about it needs no cluster.
+// Package change is what a command sends, as a value, so that what decides about it needs no cluster.
+//
+//	step.go    what a command does next
+//	change.go  one request
 package change
 
 import (

@@ -95,21 +95,10 @@ func IsClone(p *corev1.PersistentVolumeClaim, name string) bool {
 	return source != nil && ptr.Deref(source.APIGroup, "") == snapshotv1.GroupName && source.Kind == "VolumeSnapshot" && source.Name == name
 }
 
-// CloneStep is one write, or what is waited for.
-type CloneStep struct {
-	Text string
-	// Change is what is written; nil if nothing is.
-	Change *change.Change
-	// For is what is waited for, whose events explain why; nil if something is written.
-	For client.Object
-	// ForConsumer is true if the PVC waits for its first pod.
-	ForConsumer, Done bool
-}
-
 // Next returns the next step, or why there is none. While the PVC may still read the data, what lends it stays.
-func (c *Clone) Next(now time.Time) (CloneStep, error) {
+func (c *Clone) Next(now time.Time) (change.Step, error) {
 	if err := c.foreign(); err != nil {
-		return CloneStep{}, err
+		return change.Step{}, err
 	}
 	bound := c.Claim != nil && c.Claim.Status.Phase == corev1.ClaimBound
 	stop := c.stop()
@@ -119,11 +108,11 @@ func (c *Clone) Next(now time.Time) (CloneStep, error) {
 	case stop == nil:
 		return c.forward(now)
 	case c.Claim != nil && c.Claim.DeletionTimestamp == nil && c.NamespaceErr == nil:
-		return CloneStep{}, fmt.Errorf("%w\nPersistentVolumeClaim %s in namespace %s is made from it and not bound: "+
+		return change.Step{}, fmt.Errorf("%w\nPersistentVolumeClaim %s in namespace %s is made from it and not bound: "+
 			"delete that PVC, and run the command again to remove what was created for it", stop, c.Claim.Name, c.Namespace)
 	}
 	step := c.cleanUp()
-	if step.Done {
+	if step.Text == "" {
 		return step, stop
 	}
 	return step, nil
@@ -200,37 +189,34 @@ func (c *Clone) unlendable() error {
 	return nil
 }
 
-func (c *Clone) forward(now time.Time) (CloneStep, error) {
+func (c *Clone) forward(now time.Time) (change.Step, error) {
 	held, err := c.hold(now)
 	if err != nil || held == nil {
 		return c.lend(), err
 	}
-	return CloneStep{
-		Text: fmt.Sprintf("Hold VolumeSnapshot %s for %.0f h", c.Of.Name, HoldFor.Hours()), Change: held,
-	}, nil
+	return change.Write(fmt.Sprintf("Hold VolumeSnapshot %s for %.0f h", c.Of.Name, HoldFor.Hours()), *held), nil
 }
 
 // lend is the next step once the original is held.
-func (c *Clone) lend() CloneStep {
+func (c *Clone) lend() change.Step {
 	where := " in namespace " + c.Namespace
 	switch content, v := c.Content, c.Snapshot; {
 	case content == nil:
-		return CloneStep{Text: "Create VolumeSnapshotContent " + c.Name + ", of the same data", Change: &change.Change{Create: c.newContent()}}
+		return change.Write("Create VolumeSnapshotContent "+c.Name+", of the same data", change.Change{Create: c.newContent()})
 	case content.DeletionTimestamp != nil, content.Spec.VolumeSnapshotRef.UID != "" && content.Spec.VolumeSnapshotRef.UID != uidOf(v):
 		return c.dropContent() // another snapshot cannot be bound to it
 	case v == nil:
-		return CloneStep{Text: "Create VolumeSnapshot " + c.Name + where, Change: &change.Change{Create: c.newSnapshot()}}
+		return change.Write("Create VolumeSnapshot "+c.Name+where, change.Change{Create: c.newSnapshot()})
 	case v.DeletionTimestamp != nil:
-		return CloneStep{Text: "Wait until VolumeSnapshot " + c.Name + where + " is deleted", For: v}
+		return change.Wait(v, "Wait until VolumeSnapshot "+c.Name+where+" is deleted")
 	case c.Claim != nil:
-		return CloneStep{
-			Text: "Wait until PersistentVolumeClaim " + c.Claim.Name + where + " is bound", For: c.Claim,
-			ForConsumer: c.WaitsForConsumer && c.Claim.Annotations["volume.kubernetes.io/selected-node"] == "",
-		}
+		step := change.Wait(c.Claim, "Wait until PersistentVolumeClaim "+c.Claim.Name+where+" is bound")
+		step.Unawaited = c.WaitsForConsumer && c.Claim.Annotations["volume.kubernetes.io/selected-node"] == ""
+		return step
 	case !backup.Ready(v):
-		return CloneStep{Text: "Wait until VolumeSnapshot " + c.Name + where + " is ready", For: v}
+		return change.Wait(v, "Wait until VolumeSnapshot "+c.Name+where+" is ready")
 	}
-	return CloneStep{Text: "Create PersistentVolumeClaim " + c.Manifest.Name + where, Change: &change.Change{Create: c.Manifest.DeepCopy()}}
+	return change.Write("Create PersistentVolumeClaim "+c.Manifest.Name+where, change.Change{Create: c.Manifest.DeepCopy()})
 }
 
 func uidOf(v *snapshotv1.VolumeSnapshot) types.UID {
@@ -241,34 +227,32 @@ func uidOf(v *snapshotv1.VolumeSnapshot) types.UID {
 }
 
 // cleanUp removes what lends the data, the snapshot first, and takes off the hold.
-func (c *Clone) cleanUp() CloneStep {
+func (c *Clone) cleanUp() change.Step {
 	switch v := c.Snapshot; {
 	case v != nil && v.DeletionTimestamp == nil:
-		return CloneStep{Text: fmt.Sprintf("Delete VolumeSnapshot %s in namespace %s", c.Name, c.Namespace), Change: &change.Change{Delete: v}}
+		return change.Write(fmt.Sprintf("Delete VolumeSnapshot %s in namespace %s", c.Name, c.Namespace), change.Change{Delete: v})
 	case v != nil:
-		return CloneStep{For: v, Text: fmt.Sprintf("Wait until VolumeSnapshot %s in namespace %s is deleted; it has finalizers: %s",
-			c.Name, c.Namespace, strings.Join(v.Finalizers, ", "))}
+		return change.Wait(v, fmt.Sprintf("Wait until VolumeSnapshot %s in namespace %s is deleted; it has finalizers: %s",
+			c.Name, c.Namespace, strings.Join(v.Finalizers, ", ")))
 	case c.Content != nil:
 		return c.dropContent()
 	}
 	if held := c.unhold(); held != nil {
-		return CloneStep{Text: "End the hold of VolumeSnapshot " + c.Of.Name, Change: held}
+		return change.Write("End the hold of VolumeSnapshot "+c.Of.Name, *held)
 	}
-	return CloneStep{Done: true}
+	return change.Step{}
 }
 
 // dropContent deletes the content. Its data stays, as its policy is Retain.
-func (c *Clone) dropContent() CloneStep {
+func (c *Clone) dropContent() change.Step {
 	switch _, told := c.Content.Annotations[beingDeleted]; {
 	case c.Content.DeletionTimestamp == nil:
-		return CloneStep{Text: "Delete VolumeSnapshotContent " + c.Name + "; its data stays", Change: &change.Change{Delete: c.Content}}
+		return change.Write("Delete VolumeSnapshotContent "+c.Name+"; its data stays", change.Change{Delete: c.Content})
 	case !told && c.Snapshot == nil:
 		// The snapshot was deleted before it was bound, so the snapshot controller does not do this.
-		return CloneStep{
-			Text: "Release VolumeSnapshotContent " + c.Name, Change: ptr.To(change.Annotate(c.Content, map[string]any{beingDeleted: "yes"})),
-		}
+		return change.Write("Release VolumeSnapshotContent "+c.Name, change.Annotate(c.Content, map[string]any{beingDeleted: "yes"}))
 	}
-	return CloneStep{Text: "Wait until VolumeSnapshotContent " + c.Name + " is deleted", For: c.Content}
+	return change.Wait(c.Content, "Wait until VolumeSnapshotContent "+c.Name+" is deleted")
 }
 
 // Missing are the objects that would be created.

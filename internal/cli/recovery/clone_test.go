@@ -43,12 +43,13 @@ func newClone(t *testing.T) *Clone {
 }
 
 // apply does what the API server and the controllers do with a step.
-func apply(t *testing.T, c *Clone, s CloneStep) {
+func apply(t *testing.T, c *Clone, s change.Step) {
 	t.Helper()
-	if s.Change == nil {
+	if len(s.Changes) == 0 {
 		return
 	}
-	switch o := s.Change.Create.(type) {
+	one := &s.Changes[0]
+	switch o := one.Create.(type) {
 	case *snapshotv1.VolumeSnapshotContent:
 		c.Content = o
 	case *snapshotv1.VolumeSnapshot:
@@ -59,17 +60,17 @@ func apply(t *testing.T, c *Clone, s CloneStep) {
 	case *corev1.PersistentVolumeClaim:
 		c.Claim = o
 	}
-	switch s.Change.Delete {
+	switch one.Delete {
 	case nil:
 	case c.Snapshot:
 		c.Snapshot = nil
 	case c.Content:
 		c.Content = nil
 	default:
-		t.Fatalf("%s deletes %T", s.Text, s.Change.Delete)
+		t.Fatalf("%s deletes %T", s.Text, one.Delete)
 	}
-	if s.Change.Patch != nil {
-		patched(t, s.Change)
+	if one.Patch != nil {
+		patched(t, one)
 	}
 }
 
@@ -97,7 +98,7 @@ func until(t *testing.T, c *Clone, text string) (texts []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Done || text != "" && strings.Contains(s.Text, text) {
+		if s.Text == "" || text != "" && strings.Contains(s.Text, text) {
 			return texts
 		}
 		if s.For != nil {
@@ -183,8 +184,8 @@ func TestCloneStops(t *testing.T) {
 			c.change(clone)
 			left := len(clone.Missing())
 			s, err := clone.Next(noon)
-			for ; err == nil && s.For == nil; s, err = clone.Next(noon) {
-				if s.Change != nil && s.Change.Create != nil {
+			for ; err == nil && len(s.Changes) > 0; s, err = clone.Next(noon) {
+				if len(s.Changes) > 0 && s.Changes[0].Create != nil {
 					t.Fatal(s.Text)
 				}
 				apply(t, clone, s)
@@ -264,11 +265,11 @@ func TestCloneWaitsForItsConsumer(t *testing.T) {
 	c := newClone(t)
 	c.WaitsForConsumer = true
 	until(t, c, "Wait until PersistentVolumeClaim")
-	if s, _ := c.Next(noon); !s.ForConsumer {
+	if s, _ := c.Next(noon); !s.Unawaited {
 		t.Error("it does not wait for its consumer")
 	}
 	c.Claim.Annotations = map[string]string{"volume.kubernetes.io/selected-node": "n"}
-	if s, _ := c.Next(noon); s.ForConsumer {
+	if s, _ := c.Next(noon); s.Unawaited {
 		t.Error("its consumer is there")
 	}
 }

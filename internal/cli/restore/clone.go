@@ -14,10 +14,10 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -207,42 +207,56 @@ func (r *restoration) dryRunClones(ctx context.Context, clones []*recovery.Clone
 	return r.print(steps.DryRuns[r.DryRun], all...)
 }
 
-// runClones takes one step of each copy after another, until the PVCs are bound and nothing else is left.
+// runClones takes the steps of copies until the PVCs are bound and nothing else is left.
 func (r *restoration) runClones(ctx context.Context, clones []*recovery.Clone) error {
 	began, err := r.ServerTime(ctx)
 	if err != nil {
 		return fmt.Errorf("read the API server's clock: %w", err)
 	}
-	for started, told := r.Clock.Now(), (steps.Told{}); ; {
-		var waits, consumers []string
-		acted := false
-		for _, c := range clones {
-			step, err := r.advanceClone(ctx, c, began.Add(r.Clock.Since(started)), told)
-			switch {
-			case err != nil:
-				return r.unfinishedClone(c, err)
-			case step.Done:
-			case step.ForConsumer:
-				consumers = append(consumers, c.Claim.Name)
-			case step.For != nil:
-				waits = append(waits, step.Text)
-			default:
-				acted = true
-			}
-		}
-		switch {
-		case len(waits) == 0 && !acted:
-			r.waitForConsumers(consumers)
-			return nil
-		case r.Waiting.Timeout > 0 && r.Clock.Since(started) > r.Waiting.Timeout:
-			return r.unfinishedClone(clones[0], fmt.Errorf("%w after %s: %s", term.ErrTimeout, r.Waiting.Timeout, strings.Join(waits, "; ")))
-		case acted:
-			continue
-		}
-		if err := steps.Pause(ctx); err != nil {
-			return r.unfinishedClone(clones[0], err)
+	started := r.Clock.Now()
+	now := func() time.Time { return began.Add(r.Clock.Since(started)) }
+	machines := make([]steps.Machine[*recovery.Clone], len(clones))
+	for i, c := range clones {
+		machines[i] = &copying{of: r, clone: c, now: now}
+	}
+	runner := &steps.Runner{Factory: r.Factory, Out: r.ErrOut, Told: steps.Told{}, Timeout: r.Waiting.Timeout, Whole: true}
+	if err := steps.Run(ctx, runner, machines...); err != nil {
+		return err
+	}
+	var consumers []string
+	for _, c := range clones {
+		if step, err := c.Next(now()); err == nil && step.Unawaited {
+			consumers = append(consumers, c.Claim.Name)
 		}
 	}
+	r.waitForConsumers(consumers)
+	return nil
+}
+
+// copying is the run of one copy.
+type copying struct {
+	of    *restoration
+	clone *recovery.Clone
+	now   func() time.Time
+}
+
+// Observe reads what the next step depends on.
+func (c *copying) Observe(ctx context.Context) (*recovery.Clone, error) {
+	return c.clone, c.of.observeClone(ctx, c.clone)
+}
+
+// Next decides the next step.
+func (c *copying) Next(clone *recovery.Clone) (change.Step, error) { return clone.Next(c.now()) }
+
+// Sent has nothing to note.
+func (c *copying) Sent(_ *recovery.Clone, _ change.Step, o steps.Outcome) error { return o.Err }
+
+// Unfinished says how to go on.
+func (c *copying) Unfinished(_ context.Context, clone *recovery.Clone, err error) error {
+	if clone.Manifest == nil || clone.Content == nil && clone.Snapshot == nil && clone.Claim == nil {
+		return err
+	}
+	return fmt.Errorf("%w\nA copy is unfinished. Run the same command again to go on, with the name of VolumeSnapshot %s", err, clone.Of.Name)
 }
 
 // waitForConsumers says how copies are finished that wait for their first pods.
@@ -252,44 +266,4 @@ func (r *restoration) waitForConsumers(claims []string) {
 			"and the hold. Run the command again once that pod is scheduled, within %.0f h, to remove them",
 			strings.Join(claims, ", "), recovery.HoldFor.Hours())
 	}
-}
-
-// advanceClone takes the next step of a copy, or says what it waits for, and reads again.
-func (r *restoration) advanceClone(ctx context.Context, c *recovery.Clone, now time.Time, told steps.Told) (recovery.CloneStep, error) {
-	step, err := c.Next(now)
-	if err != nil || step.Done {
-		return step, err
-	}
-	switch {
-	case step.For == nil:
-		term.Say(r.ErrOut, step.Text)
-		err = r.cloneStep(ctx, step)
-	case !step.ForConsumer:
-		told.Once(r.ErrOut, step.Text)
-		err = steps.ExplainWarnings(ctx, r.Factory, step.For, told)
-	}
-	if err == nil {
-		err = r.observeClone(ctx, c)
-	}
-	return step, err
-}
-
-// unfinishedClone says how to go on.
-func (r *restoration) unfinishedClone(c *recovery.Clone, err error) error {
-	if c.Manifest == nil || c.Content == nil && c.Snapshot == nil && c.Claim == nil {
-		return err
-	}
-	return fmt.Errorf("%w\nA copy is unfinished. Run the same command again to go on, with the name of VolumeSnapshot %s", err, c.Of.Name)
-}
-
-// cloneStep sends a write. What has changed since it was read is decided again.
-func (r *restoration) cloneStep(ctx context.Context, step recovery.CloneStep) error {
-	err := steps.Send(ctx, r.Factory, *step.Change)
-	if step.Change.Patch != nil {
-		err = client.IgnoreNotFound(err)
-	}
-	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("%s: %w", step.Text, err)
-	}
-	return nil
 }

@@ -71,7 +71,7 @@ func TestARollbackIsUnfinishedOnceItsLockMayBeWritten(t *testing.T) {
 			r := &rollbackRun{Factory: &term.Factory{
 				IOStreams: genericiooptions.IOStreams{Out: io.Discard}, Namespace: a.Namespace, Client: c,
 			}, told: steps.Told{}}
-			err = r.unfinished(t.Context(), state, r.apply(t.Context(), state, step))
+			err = r.Unfinished(t.Context(), state, r.Sent(state, step, (&steps.Runner{Factory: r.Factory}).Send(t.Context(), step)))
 			if got := err != nil && strings.Contains(err.Error(), "The rollback is unfinished"); got != tc.wantUnfinished {
 				t.Errorf("unfinished = %t, want %t: %v", got, tc.wantUnfinished, err)
 			}

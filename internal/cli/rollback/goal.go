@@ -64,24 +64,24 @@ func (r *rollbackRun) agreed() error {
 }
 
 // asked asks, and reads again afterwards: an answer may take hours, in which others act. What was answered is only that plan.
-func (r *rollbackRun) asked(ctx context.Context, state *core.State) (*core.State, error) {
+func (r *rollbackRun) asked(ctx context.Context, state *core.State) error {
 	if err := r.Ask(ctx, "Go on?"); err != nil {
-		return nil, err
+		return err
 	}
-	return r.asAnswered(ctx, state)
+	return r.stillPlanned(ctx, state)
 }
 
-// asAnswered returns what the cluster holds now, if the plan that was answered is still the one.
-func (r *rollbackRun) asAnswered(ctx context.Context, state *core.State) (*core.State, error) {
+// stillPlanned returns an error if the plan that was answered is not the one any more.
+func (r *rollbackRun) stillPlanned(ctx context.Context, state *core.State) error {
 	now, err := r.observe(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := core.Next(now); err != nil {
-		return nil, err
+		return err
 	}
 	if !state.Same(now) {
-		return nil, errors.New("nothing was done: another rollback has begun or ended meanwhile; run the command again for the present plan")
+		return errors.New("nothing was done: another rollback has begun or ended meanwhile; run the command again for the present plan")
 	}
-	return now, nil
+	return nil
 }

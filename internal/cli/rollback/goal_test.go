@@ -104,7 +104,7 @@ func TestAnInterruptedRollbackThatBeganWithAnAgeGoesOn(t *testing.T) {
 	}
 	step, err := core.Next(state)
 	if err == nil {
-		err = r.apply(t.Context(), state, step)
+		err = r.Sent(state, step, (&steps.Runner{Factory: r.Factory}).Send(t.Context(), step))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func TestAnInterruptedRollbackRemovesItsOwnUncutSafetySnapshotOnly(t *testing.T)
 			r := &rollbackRun{Factory: &term.Factory{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Namespace: "shop", Client: c}, goesOn: tc.goesOn}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			err := r.unfinished(ctx, &core.State{}, tc.err)
+			err := r.Unfinished(ctx, &core.State{}, tc.err)
 			slices.Sort(deleted)
 			var want []string
 			for _, name := range tc.want {

@@ -25,7 +25,6 @@ import (
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -123,10 +122,11 @@ type rollbackRun struct {
 	// own is the lock that this run has. It was taken off if released is set.
 	own              *core.Lock
 	released, scaled bool
-	last             int      // the number of the last step that was taken
-	said             string   // the last step that was printed
-	unlike           []string // the goals of an unfinished rollback that this run would not have chosen
-	goesOn           string   // the ID of the rollback that has begun; empty if none has
+	state            *core.State // as it was observed last
+	ended            error       // why the rollback is given up, which this run takes back
+	last             int         // the number of the last step that was taken
+	unlike           []string    // the goals of an unfinished rollback that this run would not have chosen
+	goesOn           string      // the ID of the rollback that has begun; empty if none has
 }
 
 func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
@@ -220,16 +220,21 @@ func (r *rollbackRun) run(ctx context.Context) error {
 			return nil
 		}
 		if !r.yes {
-			if state, err = r.asked(ctx, state); err != nil {
+			if err := r.asked(ctx, state); err != nil {
 				return err
 			}
 		}
 	}
-	return r.steps(ctx, state)
+	runner := &steps.Runner{Factory: r.Factory, Out: r.Out, Told: r.told, Of: 10, Timeout: r.timeout}
+	if err := steps.Run(ctx, runner, r); err != nil {
+		return err
+	}
+	r.finished()
+	return r.ended
 }
 
-// unfinished says what to do after an error.
-func (r *rollbackRun) unfinished(ctx context.Context, state *core.State, err error) error {
+// Unfinished says what to do after an error.
+func (r *rollbackRun) Unfinished(ctx context.Context, state *core.State, err error) error {
 	switch {
 	case r.goesOn == "": // nothing was done
 		return err
@@ -289,108 +294,58 @@ func (r *rollbackRun) command(state *core.State, flags string) string {
 	return line + " " + flags
 }
 
-// sameStep is how often a step may be repeated before it is given up: something undoes it.
-const sameStep = 5
-
-// steps takes one step after another. Each is decided from what the cluster holds then.
-func (r *rollbackRun) steps(ctx context.Context, state *core.State) error {
-	further, repeated, last := r.Clock.Now(), 0, ""
-	var ended error
-	for {
-		step, err := core.Next(state)
-		switch {
-		case err != nil:
-			return r.unfinished(ctx, state, errors.Join(ended, err))
-		case step.Number == 0:
-			r.finished(state, ended)
-			return ended
-		case step.Text != last:
-			further, repeated, last = r.Clock.Now(), 0, step.Text
-		case len(step.Changes) > 0:
-			repeated++
-		}
-		if repeated > sameStep {
-			return r.unfinished(ctx, state, fmt.Errorf("something undoes this step: %s", step.Text))
-		}
-		if lock := state.Lock(); lock != nil && !lock.Time.IsZero() { // this run, or an earlier one, has begun it
-			r.goesOn = lock.ID
-		}
-		if err := r.take(ctx, state, step, r.Clock.Since(further) > r.timeout); err != nil {
-			return r.unfinished(ctx, state, err)
-		}
-		if step.Ends != nil {
-			if ended = step.Ends; !core.Untouched(state) {
-				return r.unfinished(ctx, state, ended)
-			}
-			r.undo, r.newID, r.own, r.goesOn = state.Lock().ID, newRollbackID(), nil, "" // what was prepared is taken back
-		}
-		if state, err = r.observe(ctx); err != nil {
-			return r.unfinished(ctx, &core.State{}, err)
-		}
+// Observe reads all that the next step depends on.
+func (r *rollbackRun) Observe(ctx context.Context) (state *core.State, err error) {
+	if state, err = r.observe(ctx); err != nil {
+		state = &core.State{}
 	}
+	r.state = state
+	return state, err
 }
 
-// take takes a step, or waits.
-func (r *rollbackRun) take(ctx context.Context, state *core.State, step core.Step, tooLong bool) error {
-	text := fmt.Sprintf("[%d/10] %s", step.Number, step.Text)
-	switch {
-	case len(step.Changes) > 0:
-		if text != r.said { // after a conflict it is decided again
-			term.Say(r.Out, text)
-		}
-		r.said, r.last = text, step.Number
-		return r.apply(ctx, state, step)
-	case tooLong:
-		return fmt.Errorf("%w after %s: %s", term.ErrTimeout, r.timeout, step.Text)
+// Next decides the next step.
+func (r *rollbackRun) Next(state *core.State) (change.Step, error) {
+	step, err := core.Next(state)
+	if err != nil {
+		return step, errors.Join(r.ended, err)
 	}
-	r.told.Once(r.ErrOut, text)
-	err := r.apply(ctx, state, step)
-	if step.For != nil {
-		err = errors.Join(err, steps.ExplainWarnings(ctx, r.Factory, step.For, r.told))
+	if lock := state.Lock(); lock != nil && !lock.Time.IsZero() { // this run, or an earlier one, has begun it
+		r.goesOn = lock.ID
 	}
-	return errors.Join(err, steps.Pause(ctx))
+	if len(step.Changes) > 0 {
+		r.last = step.Number
+	}
+	return step, nil
 }
 
-// apply sends the changes of a step. What has changed since it was read is decided again: then this run may have lost the lock.
-func (r *rollbackRun) apply(ctx context.Context, state *core.State, step core.Step) error {
-	lost := false
-	for i, one := range slices.Concat(step.Renewals, step.Changes) {
-		switch err := steps.Send(ctx, r.Factory, one); {
-		case apierrors.IsConflict(err), one.Patch != nil && apierrors.IsNotFound(err):
-			if lost = true; i < len(step.Renewals) {
-				return nil
-			}
-		case err != nil && !apierrors.IsAlreadyExists(err):
-			if !refused(err) { // it may have been carried out
-				r.goesOn = state.Lock().ID
-			}
-			return fmt.Errorf("%s: %w", step.Text, err)
-		default:
-			r.scaled, r.goesOn = r.scaled || step.Scales, state.Lock().ID
-		}
+// Sent notes what this run has done: it may have lost the lock.
+func (r *rollbackRun) Sent(state *core.State, step change.Step, o steps.Outcome) error {
+	if o.Some {
+		r.goesOn = state.Lock().ID
 	}
-	if !lost && len(step.Renewals)+len(step.Changes) > 0 {
+	if o.All {
 		own := *state.Lock()
 		own.User = r.user
-		r.own, r.released = &own, step.Releases
+		r.own, r.released, r.scaled = &own, step.Releases, r.scaled || step.Scales
 	}
+	if o.Err != nil || step.Ends == nil {
+		return o.Err
+	}
+	if !core.Untouched(state) {
+		return step.Ends
+	}
+	r.ended = step.Ends
+	r.undo, r.newID, r.own, r.goesOn = state.Lock().ID, newRollbackID(), nil, "" // what was prepared is taken back
 	return nil
 }
 
-// refused returns whether the API server has certainly not carried out a request. With any other error, such as a lost answer, it may
-// have.
-func refused(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500
-}
-
 // finished says what the PVCs have now, and at last how to undo that.
-func (r *rollbackRun) finished(state *core.State, ended error) {
-	lines, undo := core.Result(state)
+func (r *rollbackRun) finished() {
+	lines, undo := core.Result(r.state)
 	for _, line := range lines {
 		term.Say(r.Out, line)
 	}
-	if undo != "" && ended == nil {
-		term.Say(r.Out, "To undo this: "+r.command(state, undo))
+	if undo != "" && r.ended == nil {
+		term.Say(r.Out, "To undo this: "+r.command(r.state, undo))
 	}
 }

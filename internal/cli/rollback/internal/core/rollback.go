@@ -29,7 +29,6 @@ import (
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 )
@@ -121,22 +120,7 @@ func (p Pod) uses(claim string) bool {
 }
 
 // Step is one of the ten steps, or a part of one.
-type Step struct {
-	// Number is that of the step, from 1; zero if the rollback is finished.
-	Number int
-	// Text says what is done, or what is waited for.
-	Text string
-	// Changes are independent of each other. Without any, the step is to wait.
-	Changes []change.Change
-	// For is what is waited for, whose events explain why; may be nil.
-	For client.Object
-	// Scales is true if the workload is scaled to zero, and Releases if the lock is taken off.
-	Scales, Releases bool
-	// Renewals go first. If one of them fails, nothing else is done.
-	Renewals []change.Change
-	// Ends is why the rollback cannot go on once the changes are done.
-	Ends error
-}
+type Step = change.Step
 
 // Next returns the next step, or why the rollback stops. A step is done for all PVCs
 // before the next one begins, and nothing is waited for while there is something to do for
