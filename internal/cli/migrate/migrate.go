@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/migrate/internal/core"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -65,7 +66,7 @@ as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snaps
   # Migrate all namespaces
   kubectl snapsched migrate snapscheduler -A --apply`,
 		RunE: f.Connected(func(ctx context.Context, _ []string) error {
-			m := &migration{Factory: f, timeZone: zone, apply: apply, allNamespaces: scope.AllNamespaces}
+			m := &migration{f: f, timeZone: zone, apply: apply, allNamespaces: scope.AllNamespaces}
 			return m.run(ctx, &scope)
 		}),
 	}
@@ -78,7 +79,7 @@ as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snaps
 
 // migration is one run of migrate snapscheduler.
 type migration struct {
-	*term.Factory
+	f        *term.Factory
 	timeZone string
 	apply    bool
 	// allNamespaces: names alone are ambiguous.
@@ -90,14 +91,14 @@ type migration struct {
 var errNotMigrated = errors.New("not every schedule was migrated")
 
 func (m *migration) run(ctx context.Context, scope *term.Scope) error {
-	namespace := scope.Namespace(m.Factory)
+	namespace := scope.Namespace(m.f)
 	selector, err := labels.Parse(scope.Selector)
 	if err != nil {
 		return err
 	}
 	peers := &unstructured.UnstructuredList{}
 	peers.SetGroupVersionKind(core.PeerKind.GroupVersion().WithKind(core.PeerKind.Kind + "List"))
-	if err := m.List(ctx, peers, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
+	if err := m.f.List(ctx, peers, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
 		return fmt.Errorf("snapscheduler is not installed: the server doesn't have the kind %s", core.PeerKind.GroupKind())
 	} else if err != nil {
 		return err
@@ -107,11 +108,11 @@ func (m *migration) run(ctx context.Context, scope *term.Scope) error {
 		if !selector.Matches(labels.Set(peers.Items[i].GetLabels())) {
 			continue
 		}
-		t := &transfer{migration: m, peer: &peers.Items[i]}
+		t := &transfer{of: m, state: core.State{Peer: &peers.Items[i]}, handed: map[types.UID]bool{}}
 		if err := t.run(ctx); err != nil {
 			failed = true
-			term.Say(m.ErrOut, fmt.Sprintf("SnapshotSchedule %s/%s of snapscheduler: %s",
-				t.peer.GetNamespace(), t.peer.GetName(), term.MessageOf(err)))
+			term.Say(m.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s/%s of snapscheduler: %s",
+				peers.Items[i].GetNamespace(), peers.Items[i].GetName(), term.MessageOf(err)))
 		}
 	}
 	if err := m.strays(ctx, namespace, peers.Items); err != nil {
@@ -121,7 +122,7 @@ func (m *migration) run(ctx context.Context, scope *term.Scope) error {
 		return errNotMigrated
 	}
 	if len(peers.Items) == 0 {
-		fmt.Fprintln(m.ErrOut, "No schedules of snapscheduler found.")
+		fmt.Fprintln(m.f.ErrOut, "No schedules of snapscheduler found.")
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ func (m *migration) strays(ctx context.Context, namespace string, peers []unstru
 	}
 	found := &metav1.PartialObjectMetadataList{}
 	found.SetGroupVersionKind(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"))
-	if err := m.List(ctx, found, client.InNamespace(namespace), client.HasLabels{core.LabelPeerSchedule}); err != nil {
+	if err := m.f.List(ctx, found, client.InNamespace(namespace), client.HasLabels{core.LabelPeerSchedule}); err != nil {
 		return err
 	}
 	count := map[string]int{}
@@ -145,219 +146,184 @@ func (m *migration) strays(ctx context.Context, namespace string, peers []unstru
 		}
 	}
 	for _, schedule := range slices.Sorted(maps.Keys(count)) {
-		m.Warn("%s of schedule %s, which snapscheduler does not have, stay as they are", term.Plural(count[schedule], "snapshot"), schedule)
+		m.f.Warn("%s of schedule %s, which snapscheduler does not have, stay as they are", term.Plural(count[schedule], "snapshot"), schedule)
 	}
 	return nil
 }
 
 // transfer is the migration of one schedule.
 type transfer struct {
-	*migration
-	peer *unstructured.Unstructured
-	to   core.Conversion
-	// exists is whether there is a SnapshotSchedule of the name.
-	exists bool
-	claims map[string]*corev1.PersistentVolumeClaim
+	of *migration
+	// accepted is the SnapshotSchedule as the API server would accept it; nil if whoever prints may not ask.
+	accepted *v1alpha1.SnapshotSchedule
+	state    core.State
+	// left are the steps that are left of those that were decided last, and notes what these leave out.
+	left   []change.Step
+	notes  []core.Note
+	handed map[types.UID]bool
 }
 
 // run decides about everything before it changes anything.
 func (t *transfer) run(ctx context.Context) (err error) {
-	if t.to, err = core.Convert(t.peer, t.timeZone); err != nil {
+	if t.state.To, err = core.Convert(t.state.Peer, t.of.timeZone); err != nil {
 		return fmt.Errorf("it has no equivalent: %w", err)
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := t.List(ctx, claims, client.InNamespace(t.peer.GetNamespace())); err != nil {
+	if err := t.of.f.List(ctx, claims, client.InNamespace(t.state.Peer.GetNamespace())); err != nil {
 		return err
 	}
-	t.claims = map[string]*corev1.PersistentVolumeClaim{}
+	t.state.Claims = map[string]*corev1.PersistentVolumeClaim{}
 	for i := range claims.Items {
-		t.claims[claims.Items[i].Name] = &claims.Items[i]
+		t.state.Claims[claims.Items[i].Name] = &claims.Items[i]
 	}
-	found, err := t.snapshots(ctx)
-	if err != nil {
-		return err
-	}
-	if err := t.check(ctx, len(found)); err != nil {
-		return err
-	}
-	if !t.apply {
-		return t.print(found)
-	}
-	return t.applyAll(ctx)
-}
-
-// snapshots reads those that snapscheduler finds for the schedule.
-func (t *transfer) snapshots(ctx context.Context) ([]snapshotv1.VolumeSnapshot, error) {
-	list := &snapshotv1.VolumeSnapshotList{}
-	err := t.List(ctx, list, client.InNamespace(t.peer.GetNamespace()),
-		client.MatchingLabels{core.LabelPeerSchedule: t.peer.GetName()})
-	return list.Items, err
-}
-
-// check asks the API server whether it accepts the SnapshotSchedule. One that exists
-// with another spec would apply its own retention to the snapshots that it adopts.
-func (t *transfer) check(ctx context.Context, snapshots int) error {
-	accepted := t.to.Schedule.DeepCopy()
+	accepted := t.state.To.Schedule.DeepCopy()
 	accepted.Name, accepted.GenerateName = "", "migration-"
-	err := t.Client.Create(ctx, accepted, term.FieldOwner, client.DryRunAll)
-	unchecked := apierrors.IsForbidden(err) && !t.apply // who may only read can still print
-	if err != nil && !unchecked {
+	switch err := t.of.f.Client.Create(ctx, accepted, term.FieldOwner, client.DryRunAll); {
+	case err == nil:
+		t.accepted = accepted
+	case !apierrors.IsForbidden(err) || t.of.apply: // who may only read can still print
 		return err
 	}
-	existing := &v1alpha1.SnapshotSchedule{}
-	err = t.Client.Get(ctx, client.ObjectKeyFromObject(t.to.Schedule), existing)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
+	if _, err := t.Observe(ctx); err != nil {
 		return err
 	}
-	t.exists = true
-	if snapshots > 0 && !unchecked && !equality.Semantic.DeepEqual(existing.Spec, accepted.Spec) {
-		return fmt.Errorf("a SnapshotSchedule %s exists with another spec, and its retention would apply to %s that it would adopt: "+
-			"make its spec the one that is converted, or rename one of the two", existing.Name, term.Plural(snapshots, "snapshot"))
+	if !t.of.apply {
+		return t.print()
+	}
+	return t.apply(ctx)
+}
+
+// apply migrates the schedule. If it is interrupted at any point, no operator takes or deletes snapshots twice, and running it again
+// completes it.
+func (t *transfer) apply(ctx context.Context) error {
+	for _, note := range t.state.To.Notes {
+		t.of.f.Warn("%s/%s: %s", t.state.Peer.GetNamespace(), t.state.Peer.GetName(), note)
+	}
+	for _, note := range t.notes {
+		t.of.f.Warn("VolumeSnapshot %s/%s%s", t.state.Peer.GetNamespace(), note.Snapshot, note.Text)
+	}
+	existed := t.state.Exists
+	if err := steps.Run(ctx, &steps.Runner{Factory: t.of.f, Out: io.Discard}, steps.Machine[[]change.Step](t)); err != nil {
+		return err
+	}
+	if existed {
+		t.done(t.state.To.Schedule, "unchanged")
 	}
 	return nil
 }
 
-// peerResource is the name of snapscheduler's schedules before a slash.
-const peerResource = "snapshotschedule.snapscheduler.backube"
+// Observe reads the schedule of snapscheduler, the snapshots that it finds for it, and the SnapshotSchedule of its name, and returns
+// the steps that are left. One that exists with another spec would apply its own retention to the snapshots that it adopts.
+func (t *transfer) Observe(ctx context.Context) ([]change.Step, error) {
+	if len(t.left) > 0 {
+		return t.left, nil
+	}
+	peer, list, existing := t.state.Peer.DeepCopy(), &snapshotv1.VolumeSnapshotList{}, &v1alpha1.SnapshotSchedule{}
+	if err := t.of.f.Client.Get(ctx, client.ObjectKeyFromObject(peer), peer); err != nil {
+		return nil, err
+	}
+	err := t.of.f.List(ctx, list, client.InNamespace(peer.GetNamespace()), client.MatchingLabels{core.LabelPeerSchedule: peer.GetName()})
+	if err != nil {
+		return nil, err
+	}
+	err = t.of.f.Client.Get(ctx, client.ObjectKeyFromObject(t.state.To.Schedule), existing)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	t.state.Peer, t.state.Snapshots, t.state.Exists = peer, list.Items, err == nil
+	if n := len(list.Items); err == nil && n > 0 && t.accepted != nil && !equality.Semantic.DeepEqual(existing.Spec, t.accepted.Spec) {
+		return nil, fmt.Errorf("a SnapshotSchedule %s exists with another spec, and its retention would apply to %s that it would adopt: "+
+			"make its spec the one that is converted, or rename one of the two", existing.Name, term.Plural(n, "snapshot"))
+	}
+	for i := range list.Items {
+		if t.handed[list.Items[i].UID] {
+			return nil, fmt.Errorf("VolumeSnapshot %s was handed over, but something has set its label %s again",
+				list.Items[i].Name, core.LabelPeerSchedule)
+		}
+	}
+	t.left, t.notes = core.Plan(&t.state)
+	return t.left, nil
+}
 
-// applyAll migrates the schedule. If it is interrupted at any point, no operator takes
-// or deletes snapshots twice, and running it again completes it.
-func (t *transfer) applyAll(ctx context.Context) error {
-	for _, note := range t.to.Notes {
-		t.Warn("%s/%s: %s", t.peer.GetNamespace(), t.peer.GetName(), note)
+// Next decides the next step.
+func (t *transfer) Next(left []change.Step) (change.Step, error) {
+	if len(left) == 0 {
+		return change.Step{}, nil
 	}
-	if err := t.disable(ctx); err != nil {
-		return fmt.Errorf("disable it: %w", err)
+	return left[0], nil
+}
+
+// Sent prints what was done. snapscheduler may create a snapshot until it has seen that its schedule is disabled, so the snapshots are
+// read again after the last one.
+func (t *transfer) Sent(left []change.Step, step change.Step, o steps.Outcome) error {
+	t.left = nil
+	switch v, isSnapshot := step.Changes[0].Object.(*snapshotv1.VolumeSnapshot); {
+	case !o.All:
+	case step.Changes[0].Create != nil:
+		t.done(step.Changes[0].Create, "created")
+	case !isSnapshot:
+		t.done(step.Changes[0].Object, "disabled")
+	default:
+		t.done(v, "handed over")
+		t.handed[v.UID] = true
+		if t.left = left[1:]; len(t.left) > 0 && t.left[0].Changes[0].Create != nil {
+			t.left = nil
+		}
 	}
-	if err := t.handOver(ctx); err != nil {
-		return err
+	return o.Err
+}
+
+// Unfinished adds nothing: the command is run again.
+func (t *transfer) Unfinished(_ context.Context, _ []change.Step, err error) error { return err }
+
+// resourceOf returns the names of an object's kind, before a slash and for kubectl patch.
+func resourceOf(o client.Object) (short, full string) {
+	switch o.(type) {
+	case *snapshotv1.VolumeSnapshot:
+		return term.SnapshotResource, "volumesnapshots.snapshot.storage.k8s.io"
+	case *v1alpha1.SnapshotSchedule:
+		return term.ScheduleResource, ""
 	}
-	if t.exists {
-		t.done(term.ScheduleResource, t.peer.GetName(), "unchanged")
-		return nil
-	}
-	if err := t.Client.Create(ctx, t.to.Schedule.DeepCopy(), term.FieldOwner); err != nil {
-		return fmt.Errorf("create SnapshotSchedule %s: %w", t.to.Schedule.Name, err)
-	}
-	t.done(term.ScheduleResource, t.peer.GetName(), "created")
-	return nil
+	return "snapshotschedule.snapscheduler.backube", core.PeerResource
 }
 
 // done prints what was done, and in which namespace if there are several.
-func (t *transfer) done(resource, name, what string) {
-	if t.allNamespaces {
-		what += " in namespace " + t.peer.GetNamespace()
+func (t *transfer) done(o client.Object, what string) {
+	if t.of.allNamespaces {
+		what += " in namespace " + o.GetNamespace()
 	}
-	t.Did(resource, name, what)
-}
-
-func (t *transfer) disable(ctx context.Context) error {
-	disabled, err := steps.Update(ctx, t.Factory, t.peer, func() ([]byte, error) { return core.Disable(t.peer), nil })
-	if disabled {
-		t.done(peerResource, t.peer.GetName(), "disabled")
-	}
-	return err
-}
-
-// handOver hands over the snapshots, until there is none left that can be. snapscheduler
-// may create one until it has seen that its schedule is disabled.
-func (t *transfer) handOver(ctx context.Context) error {
-	handed := map[types.UID]bool{}
-	for first := true; ; first = false {
-		found, err := t.snapshots(ctx)
-		if err != nil {
-			return err
-		}
-		before := len(handed)
-		for i := range found {
-			if handed[found[i].UID] {
-				return fmt.Errorf("VolumeSnapshot %s was handed over, but something has set its label %s again",
-					found[i].Name, core.LabelPeerSchedule)
-			}
-			done, err := t.handOverOne(ctx, &found[i], first)
-			if err != nil {
-				return fmt.Errorf("hand over VolumeSnapshot %s: %w", found[i].Name, err)
-			}
-			if done {
-				handed[found[i].UID] = true
-			}
-		}
-		if len(handed) == before {
-			return nil
-		}
-	}
-}
-
-func (t *transfer) handOverOne(ctx context.Context, v *snapshotv1.VolumeSnapshot, warn bool) (done bool, err error) {
-	var adoption core.Adoption
-	done, err = steps.Update(ctx, t.Factory, v, func() ([]byte, error) {
-		if v.Labels[core.LabelPeerSchedule] != t.peer.GetName() {
-			return nil, nil // after a conflict: somebody else has taken it
-		}
-		adoption = core.Adopt(v, t.claimOf(v))
-		if warn && adoption.Patch == nil {
-			t.Warn("VolumeSnapshot %s/%s stays with snapscheduler: %s", v.Namespace, v.Name, adoption.Reason)
-		}
-		return adoption.Patch, nil
-	})
-	if done {
-		t.done(term.SnapshotResource, v.Name, "handed over")
-		if adoption.Note != "" {
-			t.Warn("VolumeSnapshot %s/%s: %s", v.Namespace, v.Name, adoption.Note)
-		}
-	}
-	if apierrors.IsNotFound(err) {
-		return false, nil // it has expired
-	}
-	return done, err
-}
-
-func (t *transfer) claimOf(v *snapshotv1.VolumeSnapshot) *corev1.PersistentVolumeClaim {
-	return t.claims[backup.ClaimName(v)]
+	resource, _ := resourceOf(o)
+	t.of.f.Did(resource, o.GetName(), what)
 }
 
 // print prints what --apply does as a shell script.
-func (t *transfer) print(found []snapshotv1.VolumeSnapshot) error {
-	namespace, name := t.peer.GetNamespace(), t.peer.GetName()
-	var steps, notes []string
-	patch := func(resource, name string, patch []byte) {
-		steps = append(steps, fmt.Sprintf("kubectl patch %s %s -n %s --type=merge -p %s", resource, name, namespace, term.Quoted(string(patch))))
+func (t *transfer) print() error {
+	namespace, name := t.state.Peer.GetNamespace(), t.state.Peer.GetName()
+	fmt.Fprintf(t.of.f.Out, "# SnapshotSchedule %s/%s of snapscheduler\n", namespace, name)
+	for _, note := range t.state.To.Notes {
+		fmt.Fprintf(t.of.f.Out, "#   %s\n", report.Line(note))
 	}
-	if p := core.Disable(t.peer); p != nil {
-		patch(core.PeerResource, name, p)
+	for _, note := range t.notes {
+		fmt.Fprintf(t.of.f.Out, "#   %s\n", report.Line("VolumeSnapshot "+note.Snapshot+note.Text))
 	}
-	for i := range found {
-		v := &found[i]
-		adoption := core.Adopt(v, t.claimOf(v))
-		if adoption.Patch != nil {
-			patch(snapshotsResource, v.Name, adoption.Patch)
-		} else {
-			notes = append(notes, fmt.Sprintf("VolumeSnapshot %s stays with snapscheduler: %s", v.Name, adoption.Reason))
+	lines := []string{"# Nothing to do."}
+	if len(t.left) > 0 {
+		lines = nil
+	}
+	for _, step := range t.left {
+		one := step.Changes[0]
+		if one.Create == nil {
+			_, resource := resourceOf(one.Object)
+			lines = append(lines, fmt.Sprintf("kubectl patch %s %s -n %s --type=merge -p %s",
+				resource, one.Object.GetName(), namespace, term.Quoted(string(one.Patch))))
+			continue
 		}
-		if adoption.Note != "" {
-			notes = append(notes, fmt.Sprintf("VolumeSnapshot %s: %s", v.Name, adoption.Note))
-		}
-	}
-	if !t.exists {
 		var manifest strings.Builder // as its user would write it
-		if err := (&term.Output{Format: term.YAML}).PrintStructured(&manifest, t.to.Schedule); err != nil {
+		if err := (&term.Output{Format: term.YAML}).PrintStructured(&manifest, one.Create); err != nil {
 			return err
 		}
-		steps = append(steps, "kubectl create -f - <<'EOF'\n"+manifest.String()+"EOF")
+		lines = append(lines, "kubectl create -f - <<'EOF'\n"+manifest.String()+"EOF")
 	}
-	fmt.Fprintf(t.Out, "# SnapshotSchedule %s/%s of snapscheduler\n", namespace, name)
-	for _, note := range append(t.to.Notes, notes...) {
-		fmt.Fprintf(t.Out, "#   %s\n", report.Line(note))
-	}
-	if len(steps) == 0 {
-		steps = []string{"# Nothing to do."}
-	}
-	fmt.Fprintln(t.Out, strings.Join(steps, "\n")+"\n")
+	fmt.Fprintln(t.of.f.Out, strings.Join(lines, "\n")+"\n")
 	return nil
 }
-
-// snapshotsResource is the full name of VolumeSnapshots for kubectl.
-const snapshotsResource = "volumesnapshots.snapshot.storage.k8s.io"

@@ -21,6 +21,44 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 )
 
+// State is what the cluster holds of a schedule of snapscheduler, and what it becomes.
+type State struct {
+	Peer *unstructured.Unstructured
+	To   Conversion
+	// Exists is whether there is a SnapshotSchedule of the name.
+	Exists bool
+	// Snapshots are those that snapscheduler finds for the schedule, and Claims the PVCs of its namespace by name.
+	Snapshots []snapshotv1.VolumeSnapshot
+	Claims    map[string]*corev1.PersistentVolumeClaim
+}
+
+// Note is what stays of a snapshot as it was, or differs. Its text follows the name.
+type Note struct{ Snapshot, Text string }
+
+// Plan returns all steps that are left: disable the schedule, hand over its snapshots, create the SnapshotSchedule. In this order, no
+// operator takes or deletes snapshots twice wherever it is interrupted.
+func Plan(s *State) (steps []change.Step, notes []Note) {
+	if patch := Disable(s.Peer); patch != nil {
+		steps = append(steps, change.Write("disable it", change.Change{Object: s.Peer, Patch: patch}))
+	}
+	for i := range s.Snapshots {
+		v := &s.Snapshots[i]
+		a := Adopt(v, s.Claims[backup.ClaimName(v)])
+		if a.Patch == nil {
+			notes = append(notes, Note{v.Name, " stays with snapscheduler: " + a.Reason})
+			continue
+		}
+		steps = append(steps, change.Write("hand over VolumeSnapshot "+v.Name, change.Change{Object: v, Patch: a.Patch}))
+		if a.Note != "" {
+			notes = append(notes, Note{v.Name, ": " + a.Note})
+		}
+	}
+	if !s.Exists {
+		steps = append(steps, change.Write("create SnapshotSchedule "+s.To.Schedule.Name, change.Change{Create: s.To.Schedule.DeepCopy()}))
+	}
+	return steps, notes
+}
+
 // whenTolerance is how much later than its creation a snapshot's slot may be: clocks
 // of two machines differ.
 const whenTolerance = time.Minute
