@@ -78,3 +78,23 @@ func TestARollbackIsUnfinishedOnceItsLockMayBeWritten(t *testing.T) {
 		})
 	}
 }
+
+// A run that takes a workload for scaled stops when it has replicas. After a conflict it was not scaled, though a lock may be renewed.
+func TestOnlyAWorkloadThatWasScaledIsScaledUpByAnother(t *testing.T) {
+	for name, tc := range map[string]struct {
+		outcome steps.Outcome
+		want    bool
+	}{
+		"it was scaled":                          {steps.Outcome{Some: true, All: true}, true},
+		"a lock was renewed, and it has changed": {steps.Outcome{Some: true}, false},
+	} {
+		state := &core.State{Own: &core.Lock{ID: "0123abcd"}, Released: true}
+		if _, err := core.Next(state); err != nil {
+			t.Fatal(err)
+		}
+		r := &rollbackRun{Factory: &term.Factory{}}
+		if err := r.Sent(state, core.Step{Scales: true}, tc.outcome); err != nil || r.scaled != tc.want {
+			t.Errorf("%s: scaled = %t, %v", name, r.scaled, err)
+		}
+	}
+}
