@@ -81,7 +81,9 @@ func TestMigrateHandsOverWhatAppearsMeanwhileAndDecidesAgainAfterAConflict(t *te
 		}
 	}
 	out, errOut := run(true)
-	handed := func(name string) string { return fmt.Sprintf("volumesnapshot.snapshot.storage.k8s.io/%s handed over\n", name) }
+	handed := func(name string) string {
+		return fmt.Sprintf("volumesnapshot.snapshot.storage.k8s.io/%s handed over\n", name)
+	}
 	want := "snapshotschedule.snapscheduler.backube/nightly disabled\n" + handed("a") + handed("c") + handed("late") +
 		"snapshotschedule.snapshots.mapcontroller.dev/nightly created\n"
 	if out != want || !strings.Contains(errOut, warnings) || strings.Count(errOut, "stays with") != 1 {

@@ -33,8 +33,14 @@ type scripted struct {
 	outcomes []Outcome
 }
 
-func (s *scripted) Observe(context.Context) (int, error) { s.seen++; return s.seen, nil }
-func (s *scripted) Next(seen int) (change.Step, error)   { return s.next(seen), nil }
+func (s *scripted) Observe(context.Context) (int, error) {
+	if s.seen++; s.seen > 20 {
+		return s.seen, errors.New("no end")
+	}
+	return s.seen, nil
+}
+
+func (s *scripted) Next(seen int) (change.Step, error) { return s.next(seen), nil }
 func (s *scripted) Sent(_ int, _ change.Step, o Outcome) error {
 	s.outcomes = append(s.outcomes, o)
 	return o.Err
