@@ -24,7 +24,7 @@ import (
 
 // holdRun is one run of hold or unhold.
 type holdRun struct {
-	steps.Holding
+	holding steps.Holding
 	// Which snapshots, if none are named.
 	all             bool
 	claim, schedule string
@@ -34,17 +34,14 @@ type holdRun struct {
 
 // New returns the command hold.
 func New(f *term.Factory) *cobra.Command {
-	h := &holdRun{Holding: steps.Holding{Factory: f}}
-	cmd := &cobra.Command{
-		Use:     "hold (SNAPSHOT... | --all | --pvc PVC | --schedule NAME)",
-		GroupID: term.GroupAct,
-		Short:   "Keep snapshots: retention does not delete them",
-		Long: "Keep snapshots: retention does not delete a snapshot that is held. The schedule still counts it.\n" +
-			"A hold does not outlive the schedule: to keep a snapshot that does, use release.\n\n" +
-			"A snapshot may be held for several reasons. Each has an end of its own, or none, and the snapshot is kept\n" +
-			"until the last of them ends. A hold never shortens another one, nor itself without --overwrite. What is not\n" +
+	h := &holdRun{holding: steps.Holding{Factory: f}}
+	cmd := h.command("hold", "Keep snapshots: retention does not delete them",
+		"Keep snapshots: retention does not delete a snapshot that is held. The schedule still counts it.\n"+
+			"A hold does not outlive the schedule: to keep a snapshot that does, use release.\n\n"+
+			"A snapshot may be held for several reasons. Each has an end of its own, or none, and the snapshot is kept\n"+
+			"until the last of them ends. A hold never shortens another one, nor itself without --overwrite. What is not\n"+
 			"cut yet holds no data, and cannot be held.",
-		Example: `  # Keep the snapshot from before an upgrade, and say why
+		`  # Keep the snapshot from before an upgrade, and say why
   kubectl snapsched hold pgdata-20261121100928-46grgsginy --reason "before the upgrade to 18"
 
   # Keep it for a week
@@ -52,48 +49,44 @@ func New(f *term.Factory) *cobra.Command {
 
   # In an incident: keep all that there is
   kubectl snapsched hold --all --reason incident`,
-		Args:              h.checkTargets,
-		ValidArgsFunction: f.CompleteSnapshots(),
-		RunE:              f.Connected(h.hold),
-	}
-	h.addFlags(cmd)
+		"Why it is held: the name of the hold.", h.hold)
 	cmd.Flags().StringVar(&h.until, "until", "", "When the hold ends: a time in RFC 3339, such as 2027-01-31T18:00:00Z, or after how long, "+
 		"such as 12h or 7d. If omitted, never.")
-	cmd.Flags().StringVar(&h.Reason, "reason", "", "Why it is held: the name of the hold.")
-	cmd.Flags().BoolVar(&h.Overwrite, "overwrite", false, "Let the hold of this reason end earlier than it does at present.")
+	cmd.Flags().BoolVar(&h.holding.Overwrite, "overwrite", false, "Let the hold of this reason end earlier than it does at present.")
 	return cmd
 }
 
 // NewUnhold returns the command unhold.
 func NewUnhold(f *term.Factory) *cobra.Command {
-	h := &holdRun{Holding: steps.Holding{Factory: f}}
-	cmd := &cobra.Command{
-		Use:     "unhold (SNAPSHOT... | --all | --pvc PVC | --schedule NAME)",
-		GroupID: term.GroupAct,
-		Short:   "End a hold: retention applies again",
-		Long: "End a hold. Retention applies again: a snapshot that has expired is deleted within seconds.\n" +
-			"'kubectl snapsched why' says what would become of it.\n\n" +
+	h := &holdRun{holding: steps.Holding{Factory: f}}
+	return h.command("unhold", "End a hold: retention applies again",
+		"End a hold. Retention applies again: a snapshot that has expired is deleted within seconds.\n"+
+			"'kubectl snapsched why' says what would become of it.\n\n"+
 			"With --reason, only the hold of that reason ends. Without it, all end but those of rollbacks, which end with them.",
-		Example: `  # End all holds of a snapshot
+		`  # End all holds of a snapshot
   kubectl snapsched unhold pgdata-20261121100928-46grgsginy
 
   # After an incident: end what was held for it, and nothing else
   kubectl snapsched unhold --all --reason incident`,
-		Args:              h.checkTargets,
-		ValidArgsFunction: f.CompleteSnapshots(),
-		RunE:              f.Connected(h.unhold),
-	}
-	h.addFlags(cmd)
-	cmd.Flags().StringVar(&h.Reason, "reason", "", "End only the hold of this reason.")
-	return cmd
+		"End only the hold of this reason.", h.unhold)
 }
 
-func (h *holdRun) addFlags(cmd *cobra.Command) {
+// command returns a command with what hold and unhold share.
+func (h *holdRun) command(
+	name, short, long, example, reason string, run func(context.Context, []string) error,
+) *cobra.Command {
+	f := h.holding.Factory
+	cmd := &cobra.Command{
+		Use: name + " (SNAPSHOT... | --all | --pvc PVC | --schedule NAME)", GroupID: term.GroupAct, Short: short, Long: long, Example: example,
+		Args: h.checkTargets, ValidArgsFunction: f.CompleteSnapshots(), RunE: f.Connected(run),
+	}
 	cmd.Flags().BoolVar(&h.all, "all", false, "All snapshots of the namespace.")
 	cmd.Flags().StringVar(&h.claim, "pvc", "", "All snapshots of this PVC, which may be gone.")
 	cmd.Flags().StringVar(&h.schedule, "schedule", "", "All snapshots of this schedule, which may be gone.")
-	_ = cmd.RegisterFlagCompletionFunc("pvc", h.CompleteClaims())
-	_ = cmd.RegisterFlagCompletionFunc("schedule", h.CompleteSchedules())
+	cmd.Flags().StringVar(&h.holding.Reason, "reason", "", reason)
+	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
+	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
+	return cmd
 }
 
 func (h *holdRun) checkTargets(cmd *cobra.Command, args []string) error {
@@ -110,16 +103,16 @@ func (h *holdRun) checkTargets(cmd *cobra.Command, args []string) error {
 // chosen returns the snapshots that no argument names.
 func (h *holdRun) chosen(ctx context.Context) (found []client.Object, err error) {
 	var opts []client.ListOption
-	what := "in namespace " + h.Namespace
+	what := "in namespace " + h.holding.Factory.Namespace
 	if h.schedule != "" {
 		opts, what = []client.ListOption{view.OfSchedule(h.schedule)}, "of SnapshotSchedule "+h.schedule
 	}
 	list := &snapshotv1.VolumeSnapshotList{}
-	if err := h.List(ctx, list, append(opts, client.InNamespace(h.Namespace))...); err != nil {
+	if err := h.holding.Factory.List(ctx, list, append(opts, client.InNamespace(h.holding.Factory.Namespace))...); err != nil {
 		return nil, err
 	}
 	if h.claim != "" {
-		claim, err := view.LookUp(ctx, h.Client, client.ObjectKey{Namespace: h.Namespace, Name: h.claim}, &corev1.PersistentVolumeClaim{})
+		claim, err := view.LookUp(ctx, h.holding.Factory.Client, client.ObjectKey{Namespace: h.holding.Factory.Namespace, Name: h.claim}, &corev1.PersistentVolumeClaim{})
 		if err != nil {
 			return nil, err
 		}
@@ -128,14 +121,14 @@ func (h *holdRun) chosen(ctx context.Context) (found []client.Object, err error)
 		}
 		what = "of PersistentVolumeClaim " + h.claim
 	} else {
-		groups, _, err := view.ReadGroups(ctx, h.Factory, h.Namespace, opts...)
+		groups, _, err := view.ReadGroups(ctx, h.holding.Factory, h.holding.Factory.Namespace, opts...)
 		if err != nil {
 			return nil, err
 		}
-		if h.GroupsDenied != nil {
-			h.Warn("%s: group snapshots are left out", h.GroupsDenied)
+		if h.holding.Factory.GroupsDenied != nil {
+			h.holding.Factory.Warn("%s: group snapshots are left out", h.holding.Factory.GroupsDenied)
 		}
-		found = append(view.Items(list), groups[h.Namespace]...)
+		found = append(view.Items(list), groups[h.holding.Factory.Namespace]...)
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("there is no snapshot %s", what)
@@ -150,7 +143,7 @@ func (h *holdRun) each(
 ) error {
 	var errs []error
 	for _, name := range names {
-		v, err := view.GetSnapshot(ctx, h.Factory, name)
+		v, err := view.GetSnapshot(ctx, h.holding.Factory, name)
 		if err == nil {
 			err = do(ctx, v)
 		}
@@ -165,7 +158,7 @@ func (h *holdRun) each(
 	}
 	for _, v := range found {
 		if why := unfit(v); why != nil {
-			h.Warn("%s", why)
+			h.holding.Factory.Warn("%s", why)
 			continue
 		}
 		errs = append(errs, do(ctx, v))
@@ -175,28 +168,28 @@ func (h *holdRun) each(
 
 // hold adds an entry to each snapshot, or lengthens it.
 func (h *holdRun) hold(ctx context.Context, names []string) (err error) {
-	if holders.IsOwn(h.Reason) {
-		return fmt.Errorf("--reason: %q would pass for a rollback's or a copy's", h.Reason)
+	if holders.IsOwn(h.holding.Reason) {
+		return fmt.Errorf("--reason: %q would pass for a rollback's or a copy's", h.holding.Reason)
 	}
-	if h.Reason == "" {
-		h.Reason = holders.Nobody
+	if h.holding.Reason == "" {
+		h.holding.Reason = holders.Nobody
 	}
-	if h.Now, err = h.ServerTime(ctx); err != nil {
+	if h.holding.Now, err = h.holding.Factory.ServerTime(ctx); err != nil {
 		return err
 	}
-	if h.End, err = steps.EndOfHold("--until", h.until, h.Now); err != nil {
+	if h.holding.End, err = steps.EndOfHold("--until", h.until, h.holding.Now); err != nil {
 		return err
 	}
-	h.Named = len(names) > 0
-	return h.each(ctx, names, steps.Unholdable, h.HoldOne)
+	h.holding.Named = len(names) > 0
+	return h.each(ctx, names, steps.Unholdable, h.holding.HoldOne)
 }
 
 // unhold ends entries of each snapshot.
 func (h *holdRun) unhold(ctx context.Context, names []string) error {
 	return h.each(ctx, names, func(client.Object) error { return nil }, func(ctx context.Context, v client.Object) error {
-		_, after, changed, err := h.Change(ctx, v, func(now holders.Holders) (holders.Holders, error) {
-			if h.Reason != "" {
-				return now.Without(h.Reason), nil
+		_, after, changed, err := h.holding.Change(ctx, v, func(now holders.Holders) (holders.Holders, error) {
+			if h.holding.Reason != "" {
+				return now.Without(h.holding.Reason), nil
 			}
 			return now.Rollbacks(), nil
 		})
@@ -206,15 +199,15 @@ func (h *holdRun) unhold(ctx context.Context, names []string) error {
 		what := "unchanged"
 		if changed {
 			what = "no longer held"
-			if h.Reason != "" {
-				what += fmt.Sprintf(" by %q", h.Reason)
+			if h.holding.Reason != "" {
+				what += fmt.Sprintf(" by %q", h.holding.Reason)
 			}
 		}
 		if others := steps.HolderWords(after); others != "" {
 			what += "; still held by " + others
 		}
 		resource, _ := view.ResourceOf(v)
-		h.Did(resource, v.GetName(), what)
+		h.holding.Factory.Did(resource, v.GetName(), what)
 		return nil
 	})
 }

@@ -28,6 +28,10 @@ import (
 var Forever = retention.Forever
 
 const (
+	// For is how long a rollback or a copy holds a snapshot at first. It renews its hold if that ends within RenewWithin.
+	For         = 24 * time.Hour
+	RenewWithin = 12 * time.Hour
+
 	// Nobody is the name of a hold that was set without a reason.
 	Nobody = "no reason given"
 	// unreadable is the name under which a hold goes on whose entries cannot be read: nobody ends it as his own.
@@ -227,6 +231,16 @@ func (h Holders) only(keep func(name string) bool) Holders {
 	ends := maps.Clone(h.ends)
 	maps.DeleteFunc(ends, func(name string, _ time.Time) bool { return !keep(name) })
 	return Holders{ends}
+}
+
+// Hold returns the annotations by which a name holds a snapshot until a time; nil if it holds it for longer than another time already.
+// Who has set another hold with kubectl meanwhile has replaced the one that counts.
+func Hold(v client.Object, name string, longerThan, end, now time.Time) (_ map[string]any, err error) {
+	held := Of(v)
+	if !held.Until(name).After(longerThan) {
+		held, err = held.With(name, end, now)
+	}
+	return held.Changes(v), err
 }
 
 // Changes returns the annotations of a merge patch that makes these the holders of a snapshot; nil if they are. Both belong

@@ -55,6 +55,9 @@ type Clone struct {
 // triedDrivers are those with which two contents of one handle were tried: docs/drivers.md says how.
 var triedDrivers = []string{"mock.csi.k8s.io", "hostpath.csi.k8s.io"}
 
+// beingDeleted is the annotation by which the snapshot controller tells the driver's sidecar that a content's snapshot is deleted.
+const beingDeleted = "snapshot.storage.kubernetes.io/volumesnapshot-being-deleted"
+
 // secretAnnotations are what the driver needs for a content, besides its class.
 var secretAnnotations = []string{
 	"snapshot.storage.kubernetes.io/deletion-secret-name", "snapshot.storage.kubernetes.io/deletion-secret-namespace",
@@ -190,11 +193,15 @@ func (c *Clone) unlendable() error {
 }
 
 func (c *Clone) forward(now time.Time) (change.Step, error) {
-	held, err := c.hold(now)
-	if err != nil || held == nil {
-		return c.lend(), err
+	v := c.Original.Snapshot
+	held, err := holders.Hold(v, c.Name, now.Add(holders.RenewWithin), now.Add(holders.For), now)
+	switch {
+	case err != nil:
+		return change.Step{}, refusal(v, err)
+	case held == nil:
+		return c.lend(), nil
 	}
-	return change.Write(fmt.Sprintf("Hold VolumeSnapshot %s for %.0f h", c.Of.Name, HoldFor.Hours()), *held), nil
+	return change.Write(fmt.Sprintf("Hold VolumeSnapshot %s for %.0f h", c.Of.Name, holders.For.Hours()), change.Annotate(v, held)), nil
 }
 
 // lend is the next step once the original is held.
@@ -237,8 +244,8 @@ func (c *Clone) cleanUp() change.Step {
 	case c.Content != nil:
 		return c.dropContent()
 	}
-	if held := c.unhold(); held != nil {
-		return change.Write("End the hold of VolumeSnapshot "+c.Of.Name, *held)
+	if v := c.Original.Snapshot; v != nil && v.DeletionTimestamp == nil && !holders.Of(v).Until(c.Name).IsZero() {
+		return change.Write("End the hold of VolumeSnapshot "+c.Of.Name, change.Annotate(v, holders.Of(v).Without(c.Name).Changes(v)))
 	}
 	return change.Step{}
 }

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/change"
+	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -37,23 +37,13 @@ func (r *restoration) checkClone() error {
 
 // checkCloneRights asks first: a copy that may not go on would leave what lends the data.
 func (r *restoration) checkCloneRights(ctx context.Context) error {
-	of := func(namespace, group, resource string, verbs ...string) (all []authorizationv1.ResourceAttributes) {
-		for _, verb := range verbs {
-			all = append(all, authorizationv1.ResourceAttributes{Namespace: namespace, Group: group, Resource: resource, Verb: verb})
-		}
-		return all
-	}
-	rights := of("", snapshotv1.GroupName, "volumesnapshotcontents", "get", "list", "create", "delete", "patch")
-	rights = append(rights, of("", "", "namespaces", "get")...)
-	rights = append(rights, of(r.toNamespace, snapshotv1.GroupName, "volumesnapshots", "get", "create", "delete")...)
-	rights = append(rights, of(r.toNamespace, "", "persistentvolumeclaims", "list", "create")...)
-	rights = append(rights, of(r.Namespace, snapshotv1.GroupName, "volumesnapshots", "patch")...)
 	term.Say(r.ErrOut, "A copy in another namespace goes through a VolumeSnapshotContent, for which you need cluster-wide rights.")
-	missing, err := r.Lacking(ctx, rights)
-	if err == nil && missing != nil {
-		err = fmt.Errorf("this needs permissions that you do not have: %s", strings.Join(missing, ", "))
-	}
-	return err
+	return steps.Need(ctx, r.Factory, "this",
+		steps.Rights("", snapshotv1.GroupName, "volumesnapshotcontents", "get", "list", "create", "delete", "patch"),
+		steps.Rights("", "", "namespaces", "get"),
+		steps.Rights(r.toNamespace, snapshotv1.GroupName, "volumesnapshots", "get", "create", "delete"),
+		steps.Rights(r.toNamespace, "", "persistentvolumeclaims", "list", "create"),
+		steps.Rights(r.Namespace, snapshotv1.GroupName, "volumesnapshots", "patch"))
 }
 
 // clone restores snapshots to the other namespace.
@@ -264,6 +254,6 @@ func (r *restoration) waitForConsumers(claims []string) {
 	if len(claims) > 0 {
 		r.Warn("%s: bound with the first pod that uses it. Until then, the VolumeSnapshot and the VolumeSnapshotContent of the copy stay, "+
 			"and the hold. Run the command again once that pod is scheduled, within %.0f h, to remove them",
-			strings.Join(claims, ", "), recovery.HoldFor.Hours())
+			strings.Join(claims, ", "), holders.For.Hours())
 	}
 }

@@ -21,8 +21,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
@@ -258,14 +256,7 @@ func (r *restoration) confirm(ctx context.Context, all []steps.Restored) error {
 // print prints what was created, or would be.
 func (r *restoration) print(what string, all ...client.Object) error {
 	if r.Output.Structured() {
-		if len(all) == 1 {
-			return r.Output.PrintStructured(r.Out, all[0])
-		}
-		list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
-		for _, o := range all {
-			list.Items = append(list.Items, runtime.RawExtension{Object: o})
-		}
-		return r.Output.PrintStructured(r.Out, list)
+		return r.PrintObjects(all...)
 	}
 	if r.Output.Format == term.Names {
 		what = ""

@@ -24,7 +24,6 @@ import (
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -157,39 +156,22 @@ func newRollbackID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// rollbackRights are what a rollback needs in any case.
-var rollbackRights = []authorizationv1.ResourceAttributes{
-	{Verb: "patch", Resource: "persistentvolumes"},
-	{Verb: "list", Resource: "persistentvolumes"},
-	{Verb: "create", Resource: "persistentvolumeclaims"},
-	{Verb: "delete", Resource: "persistentvolumeclaims"},
-	{Verb: "patch", Resource: "persistentvolumeclaims"},
-	{Verb: "create", Group: snapshotv1.GroupName, Resource: "volumesnapshots"},
-	{Verb: "patch", Group: snapshotv1.GroupName, Resource: "volumesnapshots"},
-	{Verb: "delete", Group: snapshotv1.GroupName, Resource: "volumesnapshots"}, // a safety snapshot that is not cut
-}
-
 // checkRights asks first: a rollback that may not go on would leave the workload scaled to 0.
 func (r *rollbackRun) checkRights(ctx context.Context, state *core.State) error {
-	rights := slices.Clone(rollbackRights)
+	rights := slices.Concat(
+		steps.Rights("", "", "persistentvolumes", "patch", "list"),
+		steps.Rights(r.Namespace, "", "persistentvolumeclaims", "create", "delete", "patch"),
+		steps.Rights(r.Namespace, snapshotv1.GroupName, "volumesnapshots", "create", "patch", "delete"), // a safety snapshot that is not cut
+	)
 	if slices.ContainsFunc(state.Claims, func(c *core.Claim) bool { return len(c.Groups) > 0 }) {
-		rights = append(rights, authorizationv1.ResourceAttributes{Verb: "patch", Group: groupv1.GroupName, Resource: "volumegroupsnapshots"})
+		rights = append(rights, steps.Rights(r.Namespace, groupv1.GroupName, "volumegroupsnapshots", "patch")...)
 	}
 	if r.workload != nil {
-		rights = append(rights, authorizationv1.ResourceAttributes{
-			Verb: "patch", Group: appsv1.GroupName, Resource: strings.ToLower(r.workload.Kind) + "s", Name: r.workload.Object.GetName(),
-		})
+		scale := steps.Rights(r.Namespace, appsv1.GroupName, strings.ToLower(r.workload.Kind)+"s", "patch")
+		scale[0].Name = r.workload.Object.GetName()
+		rights = append(rights, scale...)
 	}
-	for i := range rights {
-		if rights[i].Resource != "persistentvolumes" {
-			rights[i].Namespace = r.Namespace
-		}
-	}
-	missing, err := r.Lacking(ctx, rights)
-	if err == nil && missing != nil {
-		err = fmt.Errorf("a rollback needs permissions that you do not have: %s", strings.Join(missing, ", "))
-	}
-	return err
+	return steps.Need(ctx, r.Factory, "a rollback", rights)
 }
 
 func (r *rollbackRun) run(ctx context.Context) error {

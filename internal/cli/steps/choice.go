@@ -13,6 +13,8 @@ import (
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/backup"
@@ -96,6 +98,18 @@ func (r *Choice) Choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot, erro
 		return []*snapshotv1.VolumeSnapshot{v}, err
 	}
 	return r.chooseSet(ctx, r.Schedule)
+}
+
+// PrintObjects prints objects for programs: one, or a list.
+func (r *Choice) PrintObjects(all ...client.Object) error {
+	if len(all) == 1 {
+		return r.Output.PrintStructured(r.Out, all[0])
+	}
+	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+	for _, o := range all {
+		list.Items = append(list.Items, runtime.RawExtension{Object: o})
+	}
+	return r.Output.PrintStructured(r.Out, list)
 }
 
 func (r *Choice) chooseOfClaim(ctx context.Context, name string) (*snapshotv1.VolumeSnapshot, error) {

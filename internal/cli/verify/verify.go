@@ -22,12 +22,9 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -178,28 +175,20 @@ func (r *verification) run(ctx context.Context) error {
 
 // checkRights says what the user lacks of all that drills need, and not one permission at a time.
 func (r *verification) checkRights(ctx context.Context) error {
-	var rights []authorizationv1.ResourceAttributes
-	add := func(group, resource string, verbs ...string) {
-		for _, verb := range verbs {
-			rights = append(rights, authorizationv1.ResourceAttributes{Namespace: r.Namespace, Group: group, Resource: resource, Verb: verb})
-		}
-	}
 	reads := "list"
 	if r.choice.Snapshot != "" {
 		reads = "get"
 	}
-	add(snapshotv1.GroupName, "volumesnapshots", reads)
-	add(corev1.GroupName, "persistentvolumeclaims", "list")
-	add(corev1.GroupName, "pods", "list")
+	rights := slices.Concat(
+		steps.Rights(r.Namespace, snapshotv1.GroupName, "volumesnapshots", reads),
+		steps.Rights(r.Namespace, corev1.GroupName, "persistentvolumeclaims", "list"),
+		steps.Rights(r.Namespace, corev1.GroupName, "pods", "list"),
+	)
 	if r.choice.DryRun == steps.DryRunNone {
-		add(batchv1.GroupName, "jobs", "create", "get", "delete")
-		add(snapshotv1.GroupName, "volumesnapshots", "patch")
+		rights = append(rights, steps.Rights(r.Namespace, batchv1.GroupName, "jobs", "create", "get", "delete")...)
+		rights = append(rights, steps.Rights(r.Namespace, snapshotv1.GroupName, "volumesnapshots", "patch")...)
 	}
-	missing, err := r.Lacking(ctx, rights)
-	if err == nil && missing != nil {
-		err = fmt.Errorf("verify needs permissions that you do not have: %s", strings.Join(missing, ", "))
-	}
-	return err
+	return steps.Need(ctx, r.Factory, "verify", rights)
 }
 
 // drill runs the drills, and returns an error if one failed or was inconclusive.
@@ -257,17 +246,14 @@ func (r *verification) progress() {
 const maxReason = 200
 
 func (r *verification) printJobs(drills []*drill) error {
-	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
-	for _, d := range drills {
-		list.Items = append(list.Items, runtime.RawExtension{Object: d.job})
-	}
 	if !r.choice.Output.Structured() {
 		r.choice.Output.Format = term.YAML
 	}
-	if len(drills) == 1 {
-		return r.choice.Output.PrintStructured(r.Out, drills[0].job)
+	all := make([]client.Object, len(drills))
+	for i, d := range drills {
+		all[i] = d.job
 	}
-	return r.choice.Output.PrintStructured(r.Out, list)
+	return r.choice.PrintObjects(all...)
 }
 
 // checkReclaim refuses a class whose volumes stay when their PVC is deleted, and returns its provisioner; empty if it is

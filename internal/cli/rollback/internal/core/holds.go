@@ -18,13 +18,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 )
 
-const (
-	// holdFor is how long a rollback holds snapshots before it takes anything away, and its target afterwards. It renews
-	// holds that end within renewAt.
-	holdFor = 24 * time.Hour
-	renewAt = 12 * time.Hour
-)
-
 // backups are the snapshots and group snapshots of the PVC.
 func (c *Claim) backups() (all []client.Object) {
 	for _, v := range c.Snapshots {
@@ -73,11 +66,11 @@ func (c *Claim) isTarget(o client.Object) bool { return c.Target != nil && o.Get
 
 // hold is step 1: no snapshot of the PVC is deleted while its series has no PVC.
 func hold(s *State, c *Claim) (*Step, error) {
-	changes, err := c.holding(s, s.Now.Add(renewAt), s.Now.Add(holdFor))
+	changes, err := c.holding(s, s.Now.Add(holders.RenewWithin), s.Now.Add(holders.For))
 	if changes == nil {
 		return nil, err
 	}
-	return did(1, changes, "Hold %s of PersistentVolumeClaim %s for %s", counted(len(changes)), c.Name, hours(holdFor)), err
+	return did(1, changes, "Hold %s of PersistentVolumeClaim %s for %s", counted(len(changes)), c.Name, hours(holders.For)), err
 }
 
 // holdOn is done just before step 5: from then on, only step 9 or an undo ends the holds.
@@ -93,17 +86,14 @@ func holdOn(s *State, c *Claim) (*Step, error) {
 func (c *Claim) holding(s *State, least, end time.Time) (changes []change.Change, err error) {
 	name := holders.OfRollback(s.lock.ID)
 	for _, v := range c.backups() {
-		held := holders.Of(v)
 		if !c.holds(v) {
 			continue
 		}
-		if !held.Until(name).After(least) {
-			if held, err = held.With(name, end, s.Now); err != nil {
-				return nil, fmt.Errorf("hold %s: %w", v.GetName(), err)
-			}
+		annotations, err := holders.Hold(v, name, least, end, s.Now)
+		if err != nil {
+			return nil, fmt.Errorf("hold %s: %w", v.GetName(), err)
 		}
-		// Who has set another hold with kubectl meanwhile has replaced the one that counts.
-		if annotations := held.Changes(v); annotations != nil {
+		if annotations != nil {
 			changes = append(changes, change.Annotate(v, annotations))
 		}
 	}
@@ -139,7 +129,7 @@ func (c *Claim) unheld(s *State, v client.Object) (*holders.Holders, error) {
 		if !end.IsZero() && !end.Equal(holders.Forever) {
 			return nil, nil
 		}
-		held, err := held.Shortened(name, s.Now.Add(holdFor), s.Now)
+		held, err := held.Shortened(name, s.Now.Add(holders.For), s.Now)
 		return &held, err
 	case s.lock.Undo != "" && unfinished && !held.Until(undone).IsZero():
 		held = held.Without(undone)

@@ -12,6 +12,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 )
 
 // While an uncut snapshot exists, its PVC cannot be deleted. The operator deletes it with its PVC, but not if it is held.
@@ -82,7 +83,7 @@ func TestHoldsLoseTheirEndBeforeAnythingIsTakenAway(t *testing.T) {
 	c.advance(0)
 	for _, v := range c.snapshots() {
 		end, _ := backup.HeldUntil(v)
-		if target := v.Name == "data-db-0-0" || v.Name == "data-db-1-0"; target != (end.After(noon.Add(holdFor)) && end.Before(noon.Add(holdFor+time.Hour))) {
+		if target := v.Name == "data-db-0-0" || v.Name == "data-db-1-0"; target != (end.After(noon.Add(holders.For)) && end.Before(noon.Add(holders.For+time.Hour))) {
 			t.Errorf("afterwards %s is held until %s", v.Name, end)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/change"
+	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 )
 
 const (
@@ -125,7 +126,7 @@ func (l *Lock) abandoned(now time.Time) bool {
 // Fresh returns whether it began while its first holds last.
 func (l *Lock) Fresh(now time.Time) bool {
 	age := now.Sub(l.Began.Time)
-	return age >= 0 && age <= holdFor
+	return age >= 0 && age <= holders.For
 }
 
 func validName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/holders"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 )
 
@@ -99,7 +100,7 @@ func (s *State) planMoves(moves []*Claim, add func(number int, format string, ar
 		}
 	}
 	names := joined(namesOf(moves))
-	add(1, "hold %s for %s, and from step 5 on until step 9", counted(len(held)), hours(holdFor))
+	add(1, "hold %s for %s, and from step 5 on until step 9", counted(len(held)), hours(holders.For))
 	if s.SkipSafety {
 		add(2, "take no snapshot of the present data: PersistentVolume %s is then its only copy", joined(volumes))
 	} else {
@@ -121,7 +122,7 @@ func (s *State) planMoves(moves []*Claim, add func(number int, format string, ar
 	add(8, "carry the snapshots over to it")
 	target := ""
 	if s.lock.Undo == "" {
-		target = ", but for that of the snapshot that it goes back to, which ends after " + hours(holdFor)
+		target = ", but for that of the snapshot that it goes back to, which ends after " + hours(holders.For)
 	}
 	add(9, "end the holds%s; PersistentVolume %s stays, with the present data", target, joined(volumes))
 }
