@@ -140,10 +140,7 @@ func deletedAtOnce(ctx context.Context, f *term.Factory, s *v1alpha1.SnapshotSch
 }
 
 // confirmShown sets the annotation, unless the spec is no longer what was shown.
-func confirmShown[T any, P interface {
-	*T
-	client.Object
-}](ctx context.Context, f *term.Factory, resource string, o P) error {
+func confirmShown(ctx context.Context, f *term.Factory, resource string, o client.Object) error {
 	shown := o.GetGeneration()
 	value := strconv.FormatInt(shown, 10)
 	changed, err := steps.Update(ctx, f, o, func() ([]byte, error) {

@@ -55,7 +55,7 @@ func release(ctx context.Context, f *term.Factory, v client.Object) error {
 		return fmt.Errorf("VolumeSnapshot %s is a member of a VolumeGroupSnapshot, and its data belongs to that: "+
 			"release the VolumeGroupSnapshot", v.GetName())
 	}
-	released, err := steps.UpdateSnapshot(ctx, f, v, func() ([]byte, error) { return releasePatch(v) })
+	released, err := steps.Update(ctx, f, v, func() ([]byte, error) { return releasePatch(v) })
 	if err != nil {
 		return err
 	}

@@ -29,21 +29,21 @@ func (r *restoration) checkClone() error {
 	switch {
 	case r.toNamespace == "" && r.sharedHandle:
 		return errors.New("--shared-handle is for --to-namespace")
-	case r.toNamespace == r.Namespace:
-		return fmt.Errorf("the snapshots are in namespace %s already: leave out --to-namespace", r.Namespace)
+	case r.toNamespace == r.f.Namespace:
+		return fmt.Errorf("the snapshots are in namespace %s already: leave out --to-namespace", r.f.Namespace)
 	}
 	return nil
 }
 
 // checkCloneRights asks first: a copy that may not go on would leave what lends the data.
 func (r *restoration) checkCloneRights(ctx context.Context) error {
-	term.Say(r.ErrOut, "A copy in another namespace goes through a VolumeSnapshotContent, for which you need cluster-wide rights.")
-	return steps.Need(ctx, r.Factory, "this",
+	term.Say(r.f.ErrOut, "A copy in another namespace goes through a VolumeSnapshotContent, for which you need cluster-wide rights.")
+	return steps.Need(ctx, r.f, "this",
 		steps.Rights("", snapshotv1.GroupName, "volumesnapshotcontents", "get", "list", "create", "delete", "patch"),
 		steps.Rights("", "", "namespaces", "get"),
 		steps.Rights(r.toNamespace, snapshotv1.GroupName, "volumesnapshots", "get", "create", "delete"),
 		steps.Rights(r.toNamespace, "", "persistentvolumeclaims", "list", "create"),
-		steps.Rights(r.Namespace, snapshotv1.GroupName, "volumesnapshots", "patch"))
+		steps.Rights(r.f.Namespace, snapshotv1.GroupName, "volumesnapshots", "patch"))
 }
 
 // clone restores snapshots to the other namespace.
@@ -54,17 +54,17 @@ func (r *restoration) clone(ctx context.Context) error {
 	clones, err := r.planClones(ctx)
 	if dead, deadErr := r.deadClones(ctx, clones); deadErr != nil {
 		return errors.Join(err, deadErr)
-	} else if r.DryRun == steps.DryRunNone {
+	} else if r.choice.DryRun == steps.DryRunNone {
 		for _, c := range dead {
 			if err := r.runClones(ctx, []*recovery.Clone{c}); err != nil {
-				r.Warn("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+				r.f.Warn("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 			}
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if r.DryRun != steps.DryRunNone {
+	if r.choice.DryRun != steps.DryRunNone {
 		return r.dryRunClones(ctx, clones)
 	}
 	if err := r.runClones(ctx, clones); err != nil {
@@ -80,17 +80,17 @@ func (r *restoration) clone(ctx context.Context) error {
 
 // planClones plans the copies of all snapshots before the first write.
 func (r *restoration) planClones(ctx context.Context) (clones []*recovery.Clone, err error) {
-	found, err := r.Choose(ctx)
+	found, err := r.choice.Choose(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.Plan(ctx, found, r.toNamespace)
+	all, err := r.choice.Plan(ctx, found, r.toNamespace)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range all {
-		for _, note := range p.Notes {
-			r.Warn("%s", note)
+		for _, note := range p.Plan.Notes {
+			r.f.Warn("%s", note)
 		}
 		c := recovery.NewClone(p.Source, p.Plan, r.toNamespace)
 		c.SharedHandle = r.sharedHandle
@@ -105,21 +105,21 @@ func (r *restoration) planClones(ctx context.Context) (clones []*recovery.Clone,
 // deadClones returns what interrupted copies have left of which the original was deleted meanwhile, and mentions others.
 func (r *restoration) deadClones(ctx context.Context, planned []*recovery.Clone) (dead []*recovery.Clone, err error) {
 	left := &snapshotv1.VolumeSnapshotContentList{}
-	if err := r.List(ctx, left, client.MatchingLabels{v1alpha1.LabelCopyTo: r.toNamespace}); err != nil {
+	if err := r.f.List(ctx, left, client.MatchingLabels{v1alpha1.LabelCopyTo: r.toNamespace}); err != nil {
 		return nil, err
 	}
 	for i := range left.Items {
 		name := left.Items[i].Name
 		of, uid := recovery.CloneOf(&left.Items[i])
-		if of.Namespace != r.Namespace || slices.ContainsFunc(planned, func(c *recovery.Clone) bool { return c.Name == name }) {
+		if of.Namespace != r.f.Namespace || slices.ContainsFunc(planned, func(c *recovery.Clone) bool { return c.Name == name }) {
 			continue
 		}
-		original, err := view.LookUp(ctx, r.Client, of, &snapshotv1.VolumeSnapshot{})
+		original, err := view.LookUp(ctx, r.f.Client, of, &snapshotv1.VolumeSnapshot{})
 		switch {
 		case err != nil:
 			return nil, err
 		case original != nil && original.UID == uid:
-			r.Warn("a copy of %s to namespace %s is unfinished: restore that snapshot to it again to finish the copy", of.Name, r.toNamespace)
+			r.f.Warn("a copy of %s to namespace %s is unfinished: restore that snapshot to it again to finish the copy", of.Name, r.toNamespace)
 			continue
 		}
 		c := &recovery.Clone{
@@ -136,7 +136,7 @@ func (r *restoration) deadClones(ctx context.Context, planned []*recovery.Clone)
 
 // observeClone reads what the next step depends on: the content before the snapshot that it is bound to.
 func (r *restoration) observeClone(ctx context.Context, c *recovery.Clone) (err error) {
-	namespace, err := view.LookUp(ctx, r.Client, client.ObjectKey{Name: r.toNamespace}, &corev1.Namespace{})
+	namespace, err := view.LookUp(ctx, r.f.Client, client.ObjectKey{Name: r.toNamespace}, &corev1.Namespace{})
 	switch {
 	case err != nil:
 		return err
@@ -149,15 +149,15 @@ func (r *restoration) observeClone(ctx context.Context, c *recovery.Clone) (err 
 		return err
 	}
 	name := client.ObjectKey{Name: c.Name}
-	if c.Content, err = view.LookUp(ctx, r.Client, name, &snapshotv1.VolumeSnapshotContent{}); err != nil {
+	if c.Content, err = view.LookUp(ctx, r.f.Client, name, &snapshotv1.VolumeSnapshotContent{}); err != nil {
 		return err
 	}
 	name.Namespace = r.toNamespace
-	if c.Snapshot, err = view.LookUp(ctx, r.Client, name, &snapshotv1.VolumeSnapshot{}); err != nil {
+	if c.Snapshot, err = view.LookUp(ctx, r.f.Client, name, &snapshotv1.VolumeSnapshot{}); err != nil {
 		return err
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := r.List(ctx, claims, client.InNamespace(r.toNamespace)); err != nil {
+	if err := r.f.List(ctx, claims, client.InNamespace(r.toNamespace)); err != nil {
 		return err
 	}
 	c.SetClaim(claims.Items)
@@ -166,14 +166,14 @@ func (r *restoration) observeClone(ctx context.Context, c *recovery.Clone) (err 
 
 // original reads the original of a copy. Another snapshot of its name is none, but a dead copy may have held it.
 func (r *restoration) original(ctx context.Context, c *recovery.Clone) (recovery.Source, error) {
-	v, err := view.LookUp(ctx, r.Client, c.Of, &snapshotv1.VolumeSnapshot{})
+	v, err := view.LookUp(ctx, r.f.Client, c.Of, &snapshotv1.VolumeSnapshot{})
 	switch {
 	case err != nil || v == nil || c.Manifest == nil:
 		return recovery.Source{Snapshot: v}, err
 	case recovery.CloneName(v.UID, r.toNamespace, c.Manifest.Name) != c.Name:
 		return recovery.Source{}, nil
 	}
-	return steps.SourceOf(ctx, r.Client, v, nil)
+	return steps.SourceOf(ctx, r.f.Client, v, nil)
 }
 
 // dryRunClones prints what would be created.
@@ -187,29 +187,29 @@ func (r *restoration) dryRunClones(ctx context.Context, clones []*recovery.Clone
 	}
 	for _, o := range all {
 		kind := o.GetObjectKind().GroupVersionKind() // which clients remove from answers
-		if r.DryRun == steps.DryRunServer {
-			if err := r.Client.Create(ctx, o, term.FieldOwner, client.DryRunAll); err != nil {
+		if r.choice.DryRun == steps.DryRunServer {
+			if err := r.f.Client.Create(ctx, o, term.FieldOwner, client.DryRunAll); err != nil {
 				return err
 			}
 		}
 		o.GetObjectKind().SetGroupVersionKind(kind)
 	}
-	return r.print(steps.DryRuns[r.DryRun], all...)
+	return r.print(steps.DryRuns[r.choice.DryRun], all...)
 }
 
 // runClones takes the steps of copies until the PVCs are bound and nothing else is left.
 func (r *restoration) runClones(ctx context.Context, clones []*recovery.Clone) error {
-	began, err := r.ServerTime(ctx)
+	began, err := r.f.ServerTime(ctx)
 	if err != nil {
 		return fmt.Errorf("read the API server's clock: %w", err)
 	}
-	started := r.Clock.Now()
-	now := func() time.Time { return began.Add(r.Clock.Since(started)) }
+	started := r.f.Clock.Now()
+	now := func() time.Time { return began.Add(r.f.Clock.Since(started)) }
 	machines := make([]steps.Machine[*recovery.Clone], len(clones))
 	for i, c := range clones {
 		machines[i] = &copying{of: r, clone: c, now: now}
 	}
-	runner := &steps.Runner{Factory: r.Factory, Out: r.ErrOut, Told: steps.Told{}, Timeout: r.Waiting.Timeout, Whole: true}
+	runner := &steps.Runner{Factory: r.f, Out: r.f.ErrOut, Told: steps.Told{}, Timeout: r.choice.Waiting.Timeout, Whole: true}
 	if err := steps.Run(ctx, runner, machines...); err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (c *copying) Unfinished(_ context.Context, clone *recovery.Clone, err error
 // waitForConsumers says how copies are finished that wait for their first pods.
 func (r *restoration) waitForConsumers(claims []string) {
 	if len(claims) > 0 {
-		r.Warn("%s: bound with the first pod that uses it. Until then, the VolumeSnapshot and the VolumeSnapshotContent of the copy stay, "+
+		r.f.Warn("%s: bound with the first pod that uses it. Until then, the VolumeSnapshot and the VolumeSnapshotContent of the copy stay, "+
 			"and the hold. Run the command again once that pod is scheduled, within %.0f h, to remove them",
 			strings.Join(claims, ", "), holders.For.Hours())
 	}

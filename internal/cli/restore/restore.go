@@ -30,7 +30,8 @@ import (
 
 // restoration is one run of restore.
 type restoration struct {
-	*steps.Choice
+	f      *term.Factory
+	choice *steps.Choice
 	// The flags, as they are written.
 	size  string
 	modes []string
@@ -41,7 +42,7 @@ type restoration struct {
 
 // New returns the command restore.
 func New(f *term.Factory) *cobra.Command {
-	r := &restoration{Choice: &steps.Choice{Factory: f, Doing: "Restoring"}}
+	r := &restoration{f: f, choice: &steps.Choice{Factory: f, Doing: "Restoring"}}
 	cmd := &cobra.Command{
 		Use:     "restore (SNAPSHOT | GROUP | --pvc PVC | --schedule NAME)",
 		GroupID: term.GroupAct,
@@ -86,32 +87,32 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 		Args:              term.AtMostOne("SNAPSHOT"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSnapshots()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
-			r.Snapshot = strings.Join(args, "")
+			r.choice.Snapshot = strings.Join(args, "")
 			if err := r.checkFlags(); err != nil {
 				return err
 			}
 			return r.run(ctx)
 		}),
 	}
-	cmd.Flags().StringVar(&r.Claim, "pvc", "", "Restore the newest ready snapshot of this PVC, which may be gone.")
-	cmd.Flags().StringVar(&r.Schedule, "schedule", "", "Restore the newest ready snapshot of each PVC of this schedule.")
-	cmd.Flags().StringVar(&r.Time, "as-of", "", "Restore data of this time or earlier: "+term.AsOfForms+".")
-	cmd.Flags().StringVar(&r.Options.Name, "to", recovery.SnapshotPlaceholder,
+	cmd.Flags().StringVar(&r.choice.Claim, "pvc", "", "Restore the newest ready snapshot of this PVC, which may be gone.")
+	cmd.Flags().StringVar(&r.choice.Schedule, "schedule", "", "Restore the newest ready snapshot of each PVC of this schedule.")
+	cmd.Flags().StringVar(&r.choice.Time, "as-of", "", "Restore data of this time or earlier: "+term.AsOfForms+".")
+	cmd.Flags().StringVar(&r.choice.Options.Name, "to", recovery.SnapshotPlaceholder,
 		"Name of the new PVC. "+recovery.ClaimPlaceholder+" stands for the name of the source PVC, "+
 			recovery.SnapshotPlaceholder+" for that of the snapshot.")
 	cmd.Flags().StringVar(&r.toNamespace, "to-namespace", "", "Restore to another namespace, and wait until the new PVC is bound.")
 	cmd.Flags().BoolVar(&r.sharedHandle, "shared-handle", false,
 		"With --to-namespace: allow a driver with which a second VolumeSnapshotContent of the same data was never tried.")
-	cmd.Flags().StringVar(&r.Options.StorageClass, "storage-class", "", "Storage class of the new PVC, instead of the source PVC's.")
+	cmd.Flags().StringVar(&r.choice.Options.StorageClass, "storage-class", "", "Storage class of the new PVC, instead of the source PVC's.")
 	cmd.Flags().StringVar(&r.size, "size", "", "Size of the new PVC, such as 20Gi.")
 	cmd.Flags().StringSliceVar(&r.modes, "access-mode", nil,
 		"Access modes of the new PVC, instead of the source PVC's, such as ReadWriteOnce or RWO.")
-	cmd.Flags().BoolVar(&r.AllowIncomplete, "allow-incomplete", false,
+	cmd.Flags().BoolVar(&r.choice.AllowIncomplete, "allow-incomplete", false,
 		"Restore a set even if PVCs of it have no ready snapshot of that time.")
-	cmd.Flags().StringVar(&r.DryRun, "dry-run", steps.DryRunNone,
+	cmd.Flags().StringVar(&r.choice.DryRun, "dry-run", steps.DryRunNone,
 		`"client": only print what would be created. "server": let the API server check it, without creating anything.`)
-	r.Waiting.AddFlags(cmd, "the new PVCs are bound, or wait for their first pod")
-	r.Output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
+	r.choice.Waiting.AddFlags(cmd, "the new PVCs are bound, or wait for their first pod")
+	r.choice.Output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
 	_ = cmd.RegisterFlagCompletionFunc("to-namespace", f.CompleteNames(corev1.SchemeGroupVersion.WithKind("Namespace")))
@@ -125,9 +126,9 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 
 // checkFlags reads what the flags mean.
 func (r *restoration) checkFlags() error {
-	err := r.Check()
+	err := r.choice.Check()
 	if err == nil {
-		err = recovery.CheckName(r.Options.Name)
+		err = recovery.CheckName(r.choice.Options.Name)
 	}
 	if err == nil {
 		err = r.checkClone()
@@ -140,14 +141,14 @@ func (r *restoration) checkFlags() error {
 		if err != nil {
 			return fmt.Errorf("invalid --size %q: write a quantity such as 20Gi", r.size)
 		}
-		r.Options.Size = &size
+		r.choice.Options.Size = &size
 	}
 	for _, text := range r.modes {
 		mode, ok := accessModes[text]
 		if !ok {
 			return fmt.Errorf("invalid --access-mode %q: use ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod", text)
 		}
-		r.Options.AccessModes = append(r.Options.AccessModes, mode)
+		r.choice.Options.AccessModes = append(r.choice.Options.AccessModes, mode)
 	}
 	return nil
 }
@@ -165,17 +166,17 @@ func (r *restoration) run(ctx context.Context) error {
 	if r.toNamespace != "" {
 		return r.clone(ctx)
 	}
-	found, err := r.Choose(ctx)
+	found, err := r.choice.Choose(ctx)
 	if err != nil {
 		return err
 	}
-	all, err := r.Plan(ctx, found, r.toNamespace)
+	all, err := r.choice.Plan(ctx, found, r.toNamespace)
 	if err != nil {
 		return err
 	}
 	for _, p := range all {
-		for _, note := range p.Notes {
-			r.Warn("%s", note)
+		for _, note := range p.Plan.Notes {
+			r.f.Warn("%s", note)
 		}
 	}
 	if err := r.create(ctx, all); err != nil {
@@ -183,18 +184,18 @@ func (r *restoration) run(ctx context.Context) error {
 	}
 	claims := make([]client.Object, len(all))
 	for i := range all {
-		claims[i] = all[i].Claim
+		claims[i] = all[i].Plan.Claim
 	}
-	if err := r.print(steps.DryRuns[r.DryRun], claims...); err != nil {
+	if err := r.print(steps.DryRuns[r.choice.DryRun], claims...); err != nil {
 		return err
 	}
-	if r.DryRun != steps.DryRunNone {
+	if r.choice.DryRun != steps.DryRunNone {
 		return nil
 	}
 	if err := r.confirm(ctx, all); err != nil {
 		return err
 	}
-	if r.Waiting.Enabled {
+	if r.choice.Waiting.Enabled {
 		return r.wait(ctx, all)
 	}
 	return nil
@@ -204,35 +205,35 @@ func (r *restoration) run(ctx context.Context) error {
 // checked before it creates the first one.
 func (r *restoration) create(ctx context.Context, all []steps.Restored) error {
 	checks, creates := len(all) > 1, true
-	switch r.DryRun {
+	switch r.choice.DryRun {
 	case steps.DryRunClient:
 		return nil
 	case steps.DryRunServer:
 		checks, creates = true, false
 	}
 	for i := range all {
-		if claim := all[i].Claim.DeepCopy(); checks {
-			if err := r.Client.Create(ctx, claim, term.FieldOwner, client.DryRunAll); err != nil {
+		if claim := all[i].Plan.Claim.DeepCopy(); checks {
+			if err := r.f.Client.Create(ctx, claim, term.FieldOwner, client.DryRunAll); err != nil {
 				return err
 			}
 			if !creates {
-				all[i].Claim = claim
+				all[i].Plan.Claim = claim
 			}
 		}
 	}
 	var created []string
 	for i := range all {
 		if creates {
-			if err := r.Client.Create(ctx, all[i].Claim, term.FieldOwner); err != nil {
+			if err := r.f.Client.Create(ctx, all[i].Plan.Claim, term.FieldOwner); err != nil {
 				if len(created) > 0 {
 					err = fmt.Errorf("%w\nThe set is incomplete. These PVCs were created: %s", err, strings.Join(created, ", "))
 				}
 				return err
 			}
-			created = append(created, all[i].Claim.Name)
+			created = append(created, all[i].Plan.Claim.Name)
 		}
 		// Clients remove the kind from answers.
-		all[i].Claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+		all[i].Plan.Claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
 	}
 	return nil
 }
@@ -243,10 +244,10 @@ func (r *restoration) confirm(ctx context.Context, all []steps.Restored) error {
 	var errs []error
 	for _, p := range all {
 		v := &snapshotv1.VolumeSnapshot{}
-		err := r.Client.Get(ctx, client.ObjectKeyFromObject(p.Snapshot), v)
+		err := r.f.Client.Get(ctx, client.ObjectKeyFromObject(p.Snapshot), v)
 		if apierrors.IsNotFound(err) || err == nil && (v.UID != p.Snapshot.UID || v.DeletionTimestamp != nil) {
 			err = fmt.Errorf("VolumeSnapshot %s was deleted while PersistentVolumeClaim %s was created from it: "+
-				"delete that PVC and restore another snapshot", p.Snapshot.Name, p.Claim.Name)
+				"delete that PVC and restore another snapshot", p.Snapshot.Name, p.Plan.Claim.Name)
 		}
 		errs = append(errs, err)
 	}
@@ -255,15 +256,15 @@ func (r *restoration) confirm(ctx context.Context, all []steps.Restored) error {
 
 // print prints what was created, or would be.
 func (r *restoration) print(what string, all ...client.Object) error {
-	if r.Output.Structured() {
-		return r.PrintObjects(all...)
+	if r.choice.Output.Structured() {
+		return r.choice.PrintObjects(all...)
 	}
-	if r.Output.Format == term.Names {
+	if r.choice.Output.Format == term.Names {
 		what = ""
 	}
 	for _, o := range all {
 		kind := o.GetObjectKind().GroupVersionKind()
-		r.Did(strings.ToLower(strings.TrimSuffix(kind.Kind+"."+kind.Group, ".")), o.GetName(), what)
+		r.f.Did(strings.ToLower(strings.TrimSuffix(kind.Kind+"."+kind.Group, ".")), o.GetName(), what)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 
 // provisioning is a wait for restored PVCs.
 type provisioning struct {
-	*restoration
+	f      *term.Factory
 	left   map[string]types.UID // the PVCs that are not bound, by name
 	failed error
 	told   steps.Told
@@ -32,18 +32,18 @@ type provisioning struct {
 // wait follows the restored PVCs until they are bound. A PVC that is bound only when a
 // pod uses it is not waited for.
 func (r *restoration) wait(ctx context.Context, all []steps.Restored) error {
-	p := &provisioning{restoration: r, left: map[string]types.UID{}, told: steps.Told{}}
+	p := &provisioning{f: r.f, left: map[string]types.UID{}, told: steps.Told{}}
 	for _, one := range all {
-		p.left[one.Claim.Name] = one.Claim.UID
-		if one.WaitsForConsumer {
-			p.waitsForConsumer(one.Claim.Name)
+		p.left[one.Plan.Claim.Name] = one.Plan.Claim.UID
+		if one.Plan.WaitsForConsumer {
+			p.waitsForConsumer(one.Plan.Claim.Name)
 		}
 	}
 	if len(p.left) == 0 {
 		return nil
 	}
 	to := steps.Follower{See: p.see, Listed: p.listed, Left: p.names, Explain: p.explain, Missing: "not bound:"}
-	err := r.Waiting.Follow(ctx, r.Factory, &corev1.PersistentVolumeClaimList{}, to, client.InNamespace(r.Namespace))
+	err := r.choice.Waiting.Follow(ctx, r.f, &corev1.PersistentVolumeClaimList{}, to, client.InNamespace(r.f.Namespace))
 	if ctx.Err() != nil && len(p.left) > 0 {
 		err = fmt.Errorf("%w\nThese PersistentVolumeClaims stay, and become bound without this command: %s", err, strings.Join(p.names(), ", "))
 	}
@@ -51,7 +51,7 @@ func (r *restoration) wait(ctx context.Context, all []steps.Restored) error {
 }
 
 func (p *provisioning) waitsForConsumer(name string) {
-	p.Did(term.ClaimResource, name, "waits for the first pod that uses it")
+	p.f.Did(term.ClaimResource, name, "waits for the first pod that uses it")
 	delete(p.left, name)
 }
 
@@ -63,7 +63,7 @@ func (p *provisioning) see(_ context.Context, o client.Object, deleted bool) boo
 	case deleted:
 		p.fail(claim.Name, "was deleted")
 	case claim.Status.Phase == corev1.ClaimBound:
-		p.Did(term.ClaimResource, claim.Name, "bound")
+		p.f.Did(term.ClaimResource, claim.Name, "bound")
 	case claim.Status.Phase == corev1.ClaimLost:
 		p.fail(claim.Name, "has lost its volume")
 	default:
@@ -99,14 +99,14 @@ func (p *provisioning) explain(ctx context.Context) error {
 	for _, name := range p.names() {
 		events := &corev1.EventList{}
 		of := client.MatchingFields{"involvedObject.uid": string(p.left[name])}
-		if err := p.List(ctx, events, client.InNamespace(p.Namespace), of); err != nil {
+		if err := p.f.List(ctx, events, client.InNamespace(p.f.Namespace), of); err != nil {
 			return err
 		}
 		for _, e := range events.Items {
 			if e.Reason == waitForFirstConsumer {
 				p.waitsForConsumer(name)
 			}
-			p.told.Once(p.ErrOut, fmt.Sprintf("%s: %s %s: %s", name, e.Type, e.Reason, e.Message))
+			p.told.Once(p.f.ErrOut, fmt.Sprintf("%s: %s %s: %s", name, e.Type, e.Reason, e.Message))
 		}
 	}
 	return nil

@@ -68,10 +68,10 @@ func TestARollbackIsUnfinishedOnceItsLockMayBeWritten(t *testing.T) {
 					return tc.answers[o.GetName()]
 				},
 			}).Build()
-			r := &rollbackRun{Factory: &term.Factory{
+			r := &rollbackRun{f: &term.Factory{
 				IOStreams: genericiooptions.IOStreams{Out: io.Discard}, Namespace: a.Namespace, Client: c,
 			}, told: steps.Told{}}
-			err = r.Unfinished(t.Context(), state, r.Sent(state, step, (&steps.Runner{Factory: r.Factory}).Send(t.Context(), step)))
+			err = r.Unfinished(t.Context(), state, r.Sent(state, step, (&steps.Runner{Factory: r.f}).Send(t.Context(), step)))
 			if got := err != nil && strings.Contains(err.Error(), "The rollback is unfinished"); got != tc.wantUnfinished {
 				t.Errorf("unfinished = %t, want %t: %v", got, tc.wantUnfinished, err)
 			}
@@ -92,7 +92,7 @@ func TestOnlyAWorkloadThatWasScaledIsScaledUpByAnother(t *testing.T) {
 		if _, err := core.Next(state); err != nil {
 			t.Fatal(err)
 		}
-		r := &rollbackRun{Factory: &term.Factory{}}
+		r := &rollbackRun{f: &term.Factory{}}
 		if err := r.Sent(state, core.Step{Scales: true}, tc.outcome); err != nil || r.scaled != tc.want {
 			t.Errorf("%s: scaled = %t, %v", name, r.scaled, err)
 		}

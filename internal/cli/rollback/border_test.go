@@ -31,7 +31,7 @@ func TestVolumesThatUnboundPVCsNameAreNotRead(t *testing.T) {
 	bound := clitest.Claim("bound", nil)
 	bound.Spec.VolumeName, bound.Status.Phase = "a/b", corev1.ClaimBound
 	pvcs["bound"] = bound
-	r := &rollbackRun{Factory: &term.Factory{
+	r := &rollbackRun{f: &term.Factory{
 		IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Namespace: "shop", Client: fake.NewClientBuilder().WithScheme(term.NewScheme()).WithObjects(victim).Build(),
 	}, seen: map[string]bool{}}
 	s := &core.State{Namespace: "shop", PVCs: pvcs}

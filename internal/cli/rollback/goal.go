@@ -55,7 +55,7 @@ func (r *rollbackRun) choseThen(c *core.Claim, lock *core.Lock, goal core.Goal, 
 // agreed warns of goals that this command would not have chosen. Only an answer to the question agrees to them, and not --yes.
 func (r *rollbackRun) agreed() error {
 	for _, line := range r.unlike {
-		r.Warn("%s", line)
+		r.f.Warn("%s", line)
 	}
 	if !r.yes || r.dryRun || len(r.unlike) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func (r *rollbackRun) agreed() error {
 
 // asked asks, and reads again afterwards: an answer may take hours, in which others act. What was answered is only that plan.
 func (r *rollbackRun) asked(ctx context.Context, state *core.State) error {
-	if err := r.Ask(ctx, "Go on?"); err != nil {
+	if err := r.f.Ask(ctx, "Go on?"); err != nil {
 		return err
 	}
 	return r.stillPlanned(ctx, state)

@@ -61,14 +61,14 @@ func hourly() (set *appsv1.StatefulSet, all []client.Object) {
 // testRollback returns a run of rollback that begins at a time.
 func testRollback(c client.WithWatch, at time.Time, asOf string) *rollbackRun {
 	r := &rollbackRun{
-		Factory: &term.Factory{
+		f: &term.Factory{
 			IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Namespace: "shop", Client: c, Clock: testclock.NewFakePassiveClock(at),
 		},
 		told: steps.Told{}, targets: map[string]*snapshotv1.VolumeSnapshot{}, seen: map[string]bool{},
 		began: at, started: at, user: "jane", newID: newRollbackID(), time: asOf,
 	}
 	if asOf != "" {
-		r.asOf, _ = r.AsOf(asOf, at)
+		r.asOf, _ = r.f.AsOf(asOf, at)
 	}
 	return r
 }
@@ -104,7 +104,7 @@ func TestAnInterruptedRollbackThatBeganWithAnAgeGoesOn(t *testing.T) {
 	}
 	step, err := core.Next(state)
 	if err == nil {
-		err = r.Sent(state, step, (&steps.Runner{Factory: r.Factory}).Send(t.Context(), step))
+		err = r.Sent(state, step, (&steps.Runner{Factory: r.f}).Send(t.Context(), step))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func TestAnInterruptedRollbackRemovesItsOwnUncutSafetySnapshotOnly(t *testing.T)
 					return within(ctx)
 				},
 			}).Build()
-			r := &rollbackRun{Factory: &term.Factory{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Namespace: "shop", Client: c}, goesOn: tc.goesOn}
+			r := &rollbackRun{f: &term.Factory{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Namespace: "shop", Client: c}, goesOn: tc.goesOn}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			err := r.Unfinished(ctx, &core.State{}, tc.err)

@@ -33,9 +33,9 @@ import (
 // observe reads all that the next step depends on.
 func (r *rollbackRun) observe(ctx context.Context) (*core.State, error) {
 	// Without the monotonic reading, which stands still while a machine sleeps.
-	now := r.began.Add(r.Clock.Now().Round(0).Sub(r.started.Round(0)))
+	now := r.began.Add(r.f.Clock.Now().Round(0).Sub(r.started.Round(0)))
 	s := &core.State{
-		Namespace: r.Namespace, Began: r.began, Now: now, Image: r.image,
+		Namespace: r.f.Namespace, Began: r.began, Now: now, Image: r.image,
 		NewID: r.newID, User: r.user, Undo: r.undo != "", TakeOver: r.takeOver, SkipSafety: r.skipSafety,
 		Own: r.own, Released: r.released, Scaled: r.scaled,
 		PVCs: map[string]*corev1.PersistentVolumeClaim{},
@@ -45,7 +45,7 @@ func (r *rollbackRun) observe(ctx context.Context) (*core.State, error) {
 	}
 	claims, found, pods := &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}, &corev1.PodList{}
 	for _, list := range []client.ObjectList{claims, found, pods} {
-		if err := r.List(ctx, list, client.InNamespace(r.Namespace)); err != nil {
+		if err := r.f.List(ctx, list, client.InNamespace(r.f.Namespace)); err != nil {
 			return nil, err
 		}
 	}
@@ -65,11 +65,11 @@ func (r *rollbackRun) observe(ctx context.Context) (*core.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, _, err := view.ReadGroups(ctx, r.Factory, r.Namespace)
+	groups, _, err := view.ReadGroups(ctx, r.f, r.f.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	read := &rollbackObjects{snapshots: found.Items, claims: claims.Items, groups: groups[r.Namespace], lock: lock}
+	read := &rollbackObjects{snapshots: found.Items, claims: claims.Items, groups: groups[r.f.Namespace], lock: lock}
 	for _, name := range names {
 		c, err := r.readClaim(ctx, s, name, read)
 		if err != nil {
@@ -120,13 +120,13 @@ func (r *rollbackRun) readVolumes(ctx context.Context, s *core.State) error {
 	s.Volumes = map[string]*corev1.PersistentVolume{}
 	if len(r.seen) == 0 {
 		all := &corev1.PersistentVolumeList{}
-		if err := r.List(ctx, all); err != nil {
+		if err := r.f.List(ctx, all); err != nil {
 			return err
 		}
 		for i := range all.Items {
 			v := &all.Items[i]
 			ref := v.Spec.ClaimRef
-			if ref == nil || ref.Namespace != r.Namespace {
+			if ref == nil || ref.Namespace != r.f.Namespace {
 				continue
 			}
 			r.seen[v.Name] = true
@@ -146,7 +146,7 @@ func (r *rollbackRun) readVolumes(ctx context.Context, s *core.State) error {
 	}
 	delete(r.seen, "")
 	for name := range r.seen {
-		v, _, err := view.ReadIfAllowed(ctx, r.Client, name, &corev1.PersistentVolume{})
+		v, _, err := view.ReadIfAllowed(ctx, r.f.Client, name, &corev1.PersistentVolume{})
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (r *rollbackRun) readPods(ctx context.Context, s *core.State, pods []corev1
 		if owner != nil && owner.Kind == "ReplicaSet" {
 			if _, known := deployments[owner.UID]; !known {
 				set := &appsv1.ReplicaSet{}
-				if err := client.IgnoreNotFound(r.Get(ctx, owner.Name, set)); err != nil {
+				if err := client.IgnoreNotFound(r.f.Get(ctx, owner.Name, set)); err != nil {
 					return err
 				}
 				deployments[owner.UID] = metav1.GetControllerOf(set)
@@ -177,7 +177,7 @@ func (r *rollbackRun) readPods(ctx context.Context, s *core.State, pods []corev1
 				owner = of
 			}
 		}
-		s.Pods = append(s.Pods, core.Pod{Pod: &pods[i], Owner: owner})
+		s.Pods = append(s.Pods, core.Pod{Object: &pods[i], Owner: owner})
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (r *rollbackRun) readWorkload(ctx context.Context, s *core.State) error {
 		if ok && !slices.Contains(strings.Fields(kinds), strings.TrimSuffix(strings.ToLower(kind), ".apps")) {
 			continue
 		}
-		if err := r.Get(ctx, short, o); err == nil {
+		if err := r.f.Get(ctx, short, o); err == nil {
 			found = append(found, core.NewWorkload(o))
 		} else if !apierrors.IsNotFound(err) {
 			return err
@@ -212,14 +212,14 @@ func (r *rollbackRun) readWorkload(ctx context.Context, s *core.State) error {
 	switch {
 	case len(found) == 0 && r.workloadName == "" && r.workload == nil:
 		// It was deleted after it was scaled to 0. The record on the volume has the lock, too.
-		r.told.Once(r.Out, fmt.Sprintf("%s does not exist any more: nothing is scaled", name))
+		r.told.Once(r.f.Out, fmt.Sprintf("%s does not exist any more: nothing is scaled", name))
 		return nil
 	case len(found) == 0:
 		return fmt.Errorf("%s does not exist in namespace %s: name a workload that does, such as statefulset/db, or PVCs with --pvc",
-			name, r.Namespace)
+			name, r.f.Namespace)
 	case len(found) > 1:
 		return fmt.Errorf("there are %d Deployments and StatefulSets %s in namespace %s: name one, such as statefulset/db",
-			len(found), name, r.Namespace)
+			len(found), name, r.f.Namespace)
 	}
 	r.workload, s.Workload = found[0], found[0]
 	return nil
@@ -236,7 +236,7 @@ func (r *rollbackRun) readClaim(ctx context.Context, s *core.State, name string,
 	forward := r.undo == "" && (read.lock == nil || read.lock.Undo == "")
 	if forward {
 		if read.lock == nil && r.leavesOut(c, s) {
-			r.told.Once(r.Out, fmt.Sprintf("PersistentVolumeClaim %s is left out: it has no ready snapshot at or before %s", name, r.time))
+			r.told.Once(r.f.Out, fmt.Sprintf("PersistentVolumeClaim %s is left out: it has no ready snapshot at or before %s", name, r.time))
 			return nil, nil
 		}
 		if err := r.addTarget(c, read, s); err != nil {
@@ -293,7 +293,7 @@ func (r *rollbackRun) addTarget(c *core.Claim, read *rollbackObjects, s *core.St
 			return err
 		}
 		r.targets[c.Name] = &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{
-			Namespace: r.Namespace, Name: goal.Snapshot, UID: goal.SnapshotUID,
+			Namespace: r.f.Namespace, Name: goal.Snapshot, UID: goal.SnapshotUID,
 		}}
 	default:
 		target, err := r.choose(c, read.snapshots, s)
@@ -322,8 +322,8 @@ func addTargetAsRead(c *core.Claim, read *rollbackObjects) {
 
 // addGroups adds the group snapshots of a PVC, which are held and carried over like its snapshots.
 func (r *rollbackRun) addGroups(c *core.Claim, groups []client.Object) error {
-	if r.GroupsDenied != nil && slices.ContainsFunc(c.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return backup.GroupMember(v) }) {
-		return fmt.Errorf("PersistentVolumeClaim %s is in group snapshots, which a rollback has to hold: %w", c.Name, r.GroupsDenied)
+	if r.f.GroupsDenied != nil && slices.ContainsFunc(c.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return backup.GroupMember(v) }) {
+		return fmt.Errorf("PersistentVolumeClaim %s is in group snapshots, which a rollback has to hold: %w", c.Name, r.f.GroupsDenied)
 	}
 	for _, o := range groups {
 		if _, is := backup.ClaimsOf(o)[c.Name]; is {
@@ -355,13 +355,13 @@ func (r *rollbackRun) choose(
 func (r *rollbackRun) readManifest(
 	ctx context.Context, c *core.Claim, p *corev1.PersistentVolumeClaim, claims []corev1.PersistentVolumeClaim,
 ) error {
-	source, err := steps.SourceOf(ctx, r.Client, c.Target, claims)
+	source, err := steps.SourceOf(ctx, r.f.Client, c.Target, claims)
 	if err != nil {
 		return err
 	}
 	source.Claim = p // whose class, size and modes the new one must have
 	classes := &storagev1.StorageClassList{}
-	err = r.List(ctx, classes)
+	err = r.f.List(ctx, classes)
 	if err != nil && !apierrors.IsForbidden(err) {
 		return err
 	}
@@ -369,7 +369,7 @@ func (r *rollbackRun) readManifest(
 	plan, err := recovery.Claim(source, cluster, recovery.Options{Name: core.RestoredName(p.Name, r.newID)})
 	c.Manifest, c.WaitsForConsumer, c.Unrestorable = plan.Claim, plan.WaitsForConsumer, err
 	for _, note := range plan.Notes {
-		r.told.Once(r.ErrOut, "Warning: "+note)
+		r.told.Once(r.f.ErrOut, "Warning: "+note)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func TestAPVCWithoutASnapshotAtThatTimeIsLeftOutOfAWorkloadAtZeroOnly(t *testing
 			r := testRollback(c, clitest.Start.Add(48*time.Hour), asOf.Format(time.RFC3339))
 			r.workloadName, r.claims = "statefulset/db", tc.claims
 			var out bytes.Buffer
-			r.Out = &out
+			r.f.Out = &out
 			state, err := r.observe(t.Context())
 			if (err != nil) != (tc.wantErr != "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
 				t.Fatalf("got %v, want %q", err, tc.wantErr)

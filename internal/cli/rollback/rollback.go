@@ -38,7 +38,7 @@ import (
 
 // New returns the command rollback.
 func New(f *term.Factory) *cobra.Command {
-	r := &rollbackRun{Factory: f, told: steps.Told{}, targets: map[string]*snapshotv1.VolumeSnapshot{}, seen: map[string]bool{}}
+	r := &rollbackRun{f: f, told: steps.Told{}, targets: map[string]*snapshotv1.VolumeSnapshot{}, seen: map[string]bool{}}
 	cmd := &cobra.Command{
 		Use:     "rollback ([WORKLOAD] [--pvc PVC]) (--as-of TIME | --snapshot SNAPSHOT | --undo[=ID])",
 		GroupID: term.GroupAct,
@@ -99,7 +99,7 @@ const latestRollback = "latest"
 
 // rollbackRun is one run of rollback.
 type rollbackRun struct {
-	*term.Factory
+	f *term.Factory
 	// The arguments, as they are written.
 	workloadName, time, snapshot, undo, image string
 	claims                                    []string
@@ -137,16 +137,16 @@ func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
 	case r.snapshot != "" && len(r.claims) != 1:
 		return errors.New("--snapshot needs the one PVC that is rolled back: name it with --pvc")
 	}
-	if r.began, err = r.ServerTime(ctx); err != nil {
+	if r.began, err = r.f.ServerTime(ctx); err != nil {
 		return fmt.Errorf("read the API server's clock: %w", err)
 	}
-	r.started = r.Clock.Now()
+	r.started = r.f.Clock.Now()
 	if r.time != "" {
-		if r.asOf, err = r.AsOf(r.time, r.began); err != nil {
+		if r.asOf, err = r.f.AsOf(r.time, r.began); err != nil {
 			return err
 		}
 	}
-	r.newID, r.user = newRollbackID(), r.WhoAmI(ctx)
+	r.newID, r.user = newRollbackID(), r.f.WhoAmI(ctx)
 	return nil
 }
 
@@ -160,18 +160,18 @@ func newRollbackID() string {
 func (r *rollbackRun) checkRights(ctx context.Context, state *core.State) error {
 	rights := slices.Concat(
 		steps.Rights("", "", "persistentvolumes", "patch", "list"),
-		steps.Rights(r.Namespace, "", "persistentvolumeclaims", "create", "delete", "patch"),
-		steps.Rights(r.Namespace, snapshotv1.GroupName, "volumesnapshots", "create", "patch", "delete"), // a safety snapshot that is not cut
+		steps.Rights(r.f.Namespace, "", "persistentvolumeclaims", "create", "delete", "patch"),
+		steps.Rights(r.f.Namespace, snapshotv1.GroupName, "volumesnapshots", "create", "patch", "delete"), // a safety snapshot that is not cut
 	)
 	if slices.ContainsFunc(state.Claims, func(c *core.Claim) bool { return len(c.Groups) > 0 }) {
-		rights = append(rights, steps.Rights(r.Namespace, groupv1.GroupName, "volumegroupsnapshots", "patch")...)
+		rights = append(rights, steps.Rights(r.f.Namespace, groupv1.GroupName, "volumegroupsnapshots", "patch")...)
 	}
 	if r.workload != nil {
-		scale := steps.Rights(r.Namespace, appsv1.GroupName, strings.ToLower(r.workload.Kind)+"s", "patch")
+		scale := steps.Rights(r.f.Namespace, appsv1.GroupName, strings.ToLower(r.workload.Kind)+"s", "patch")
 		scale[0].Name = r.workload.Object.GetName()
 		rights = append(rights, scale...)
 	}
-	return steps.Need(ctx, r.Factory, "a rollback", rights)
+	return steps.Need(ctx, r.f, "a rollback", rights)
 }
 
 func (r *rollbackRun) run(ctx context.Context) error {
@@ -187,18 +187,18 @@ func (r *rollbackRun) run(ctx context.Context) error {
 		return err
 	}
 	if step.Number > 0 {
-		term.Say(r.Out, core.Heading(state))
+		term.Say(r.f.Out, core.Heading(state))
 		for _, line := range core.Plan(state) {
-			term.Say(r.Out, line)
+			term.Say(r.f.Out, line)
 		}
 		if apart := core.Apart(state); apart != "" {
-			r.Warn("the PVCs go back to different instants: %s", apart)
+			r.f.Warn("the PVCs go back to different instants: %s", apart)
 		}
 		if err := r.agreed(); err != nil {
 			return err
 		}
 		if r.dryRun {
-			fmt.Fprintf(r.Out, "Nothing was done (dry run). The next step is %d.\n", step.Number)
+			fmt.Fprintf(r.f.Out, "Nothing was done (dry run). The next step is %d.\n", step.Number)
 			return nil
 		}
 		if !r.yes {
@@ -207,7 +207,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 			}
 		}
 	}
-	runner := &steps.Runner{Factory: r.Factory, Out: r.Out, Told: r.told, Of: 10, Timeout: r.timeout}
+	runner := &steps.Runner{Factory: r.f, Out: r.f.Out, Told: r.told, Of: 10, Timeout: r.timeout}
 	if err := steps.Run(ctx, runner, r); err != nil {
 		return err
 	}
@@ -239,15 +239,15 @@ func (r *rollbackRun) dropUncut(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropFor)
 	defer cancel()
 	list := &snapshotv1.VolumeSnapshotList{}
-	if err := r.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingLabels{v1alpha1.LabelRollback: r.goesOn}); err != nil {
+	if err := r.f.List(ctx, list, client.InNamespace(r.f.Namespace), client.MatchingLabels{v1alpha1.LabelRollback: r.goesOn}); err != nil {
 		return fmt.Errorf("delete VolumeSnapshots that are not cut: %w", err)
 	}
 	var errs []error
 	for i := range list.Items {
 		if v := &list.Items[i]; recovery.OfRollback(v) && backup.Uncut(v) && v.DeletionTimestamp == nil {
-			err := steps.Send(ctx, r.Factory, change.Change{Delete: v})
+			err := steps.Send(ctx, r.f, change.Change{Delete: v})
 			if err == nil {
-				term.Say(r.Out, fmt.Sprintf("VolumeSnapshot %s, which was not cut, is deleted", v.Name))
+				term.Say(r.f.Out, fmt.Sprintf("VolumeSnapshot %s, which was not cut, is deleted", v.Name))
 			}
 			errs = append(errs, err)
 		}
@@ -257,7 +257,7 @@ func (r *rollbackRun) dropUncut(ctx context.Context) error {
 
 // command returns a command line for the same PVCs, and their workload: without pods, they do not say whose they are.
 func (r *rollbackRun) command(state *core.State, flags string) string {
-	names, line := r.claims, term.Name+" rollback -n "+term.ShellWord(r.Namespace)
+	names, line := r.claims, term.Name+" rollback -n "+term.ShellWord(r.f.Namespace)
 	if len(state.Claims) > 0 {
 		names = nil
 	}
@@ -325,9 +325,9 @@ func (r *rollbackRun) Sent(state *core.State, step change.Step, o steps.Outcome)
 func (r *rollbackRun) finished() {
 	lines, undo := core.Result(r.state)
 	for _, line := range lines {
-		term.Say(r.Out, line)
+		term.Say(r.f.Out, line)
 	}
 	if undo != "" && r.ended == nil {
-		term.Say(r.Out, "To undo this: "+r.command(r.state, undo))
+		term.Say(r.f.Out, "To undo this: "+r.command(r.state, undo))
 	}
 }

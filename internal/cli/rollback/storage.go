@@ -32,7 +32,7 @@ func (r *rollbackRun) readStorage(ctx context.Context, c *core.Claim, p *corev1.
 
 // addFull says why the storage takes no snapshot of the present data.
 func (r *rollbackRun) addFull(ctx context.Context, c *core.Claim, p *corev1.PersistentVolumeClaim) error {
-	classes, err := view.ReadClasses(ctx, r.Factory)
+	classes, err := view.ReadClasses(ctx, r.f)
 	if err != nil {
 		return err
 	}
@@ -64,10 +64,10 @@ func (r *rollbackRun) addFull(ctx context.Context, c *core.Claim, p *corev1.Pers
 // readSchedule finds the class of the safety snapshot.
 func (r *rollbackRun) readSchedule(ctx context.Context, c *core.Claim, p *corev1.PersistentVolumeClaim) (err error) {
 	if r.schedules == nil {
-		if r.schedules, err = view.ReadSchedules(ctx, r.Factory, r.Namespace, ""); err != nil {
+		if r.schedules, err = view.ReadSchedules(ctx, r.f, r.f.Namespace, ""); err != nil {
 			return err
 		}
-		if r.origins, err = view.ReadOrigins(ctx, r.Factory, r.schedules); err != nil {
+		if r.origins, err = view.ReadOrigins(ctx, r.f, r.schedules); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (r *rollbackRun) safetyClass(
 	ctx context.Context, p *corev1.PersistentVolumeClaim, templates []*v1alpha1.SnapshotTemplateSpec,
 ) (*string, error) {
 	list := &snapshotv1.VolumeSnapshotClassList{}
-	err := r.List(ctx, list)
+	err := r.f.List(ctx, list)
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
 	}

@@ -69,11 +69,11 @@ func Unfinished(
 		for _, u := range states[in].LongUnfinished(on[in]) {
 			remedy := fmt.Sprintf("run the same command again to finish it, or undo it: %s rollback -n %s %s --undo",
 				term.Name, term.ShellWord(in), u.Of)
-			if age := now.Sub(u.Time.Time); age >= 0 && age < runsFor {
-				remedy = "it runs, and took its last step " + term.Age(now, u.Time.Time) + " ago"
+			if age := now.Sub(u.Lock.Time.Time); age >= 0 && age < runsFor {
+				remedy = "it runs, and took its last step " + term.Age(now, u.Lock.Time.Time) + " ago"
 			}
 			all = append(all, protection.Rollback{
-				Namespace: in, ID: u.ID, Claims: u.Names(), BeganTime: metav1.NewTime(u.Start()), Remedy: remedy,
+				Namespace: in, ID: u.Lock.ID, Claims: u.Lock.Names(), BeganTime: metav1.NewTime(u.Lock.Start()), Remedy: remedy,
 			})
 		}
 	}

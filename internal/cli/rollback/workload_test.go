@@ -41,7 +41,7 @@ func TestAWorkloadThatIsGoneStopsNoRollbackOfItsPVCs(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			r := &rollbackRun{Factory: &term.Factory{
+			r := &rollbackRun{f: &term.Factory{
 				IOStreams: genericiooptions.IOStreams{Out: &out}, Namespace: "shop",
 				Client: fake.NewClientBuilder().WithScheme(term.NewScheme()).Build(),
 			}, workloadName: tc.workload, told: steps.Told{}}

@@ -21,17 +21,17 @@ import (
 // ofSelected requests a snapshot of every PVC of the schedules that a label selector matches.
 // None is no error: before the first installation of an application there is nothing to save.
 func (r *request) ofSelected(ctx context.Context, scope *term.Scope) error {
-	r.namespace = scope.Namespace(r.Factory)
-	schedules, err := view.ReadSchedules(ctx, r.Factory, r.namespace, scope.Selector)
+	r.namespace = scope.Namespace(r.f)
+	schedules, err := view.ReadSchedules(ctx, r.f, r.namespace, scope.Selector)
 	if meta.IsNoMatchError(err) {
-		r.Warn("the cluster has no SnapshotSchedules: their CustomResourceDefinition is not installed")
+		r.f.Warn("the cluster has no SnapshotSchedules: their CustomResourceDefinition is not installed")
 		schedules, err = nil, nil
 	}
 	if err != nil {
 		return err
 	}
 	if len(schedules) == 0 {
-		scope.SayNothingFound(r.Factory)
+		scope.SayNothingFound(r.f)
 		return nil
 	}
 	schedules = slices.DeleteFunc(schedules, func(s *v1alpha1.SnapshotSchedule) bool {
@@ -62,7 +62,7 @@ func (r *request) ofSelected(ctx context.Context, scope *term.Scope) error {
 // leaveOut says why a schedule takes no part in a request for many. What others write into theirs must not keep anybody
 // from a snapshot.
 func (r *request) leaveOut(why error) {
-	r.Warn("%s", why)
+	r.f.Warn("%s", why)
 	r.without++
 }
 
@@ -79,7 +79,7 @@ func (r *request) leftOut() error {
 func (r *request) ofCluster(ctx context.Context, name string) error {
 	r.namespace = ""
 	fleet := &v1alpha1.ClusterSnapshotSchedule{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, fleet); err != nil {
+	if err := r.f.Client.Get(ctx, client.ObjectKey{Name: name}, fleet); err != nil {
 		return err
 	}
 	children, err := r.childrenOf(ctx, fleet)
@@ -93,7 +93,7 @@ func (r *request) ofCluster(ctx context.Context, name string) error {
 	if len(r.targets) == 0 {
 		return term.Failed(fmt.Errorf("ClusterSnapshotSchedule %s selects no PVC that can be snapshotted", name))
 	}
-	return annotateRequest(ctx, r, term.ClusterScheduleResource, fleet, "", r.targets, func(v1alpha1.Request) (v1alpha1.Request, error) {
+	return r.annotate(ctx, term.ClusterScheduleResource, fleet, "", r.targets, func(v1alpha1.Request) (v1alpha1.Request, error) {
 		return v1alpha1.Request{}, nil // a request for all replaces any other
 	})
 }
@@ -104,11 +104,11 @@ func (r *request) childrenOf(ctx context.Context, fleet *v1alpha1.ClusterSnapsho
 	if _, err := fleet.Spec.NamespaceSelector.AsSelector(); err != nil {
 		return nil, fmt.Errorf("ClusterSnapshotSchedule %s: %w", fleet.Name, err)
 	}
-	namespaces, err := view.ReadNamespaces(ctx, r.Factory)
+	namespaces, err := view.ReadNamespaces(ctx, r.f)
 	if err != nil {
 		return nil, err
 	}
-	all, err := view.ReadSchedules(ctx, r.Factory, "", "") // a tenant may have taken off the labels of one
+	all, err := view.ReadSchedules(ctx, r.f, "", "") // a tenant may have taken off the labels of one
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (r *request) childrenOf(ctx context.Context, fleet *v1alpha1.ClusterSnapsho
 			children = append(children, snapshots.Decided(child, fleet, namespace))
 			continue
 		}
-		r.Warn("namespace %s has no SnapshotSchedule of ClusterSnapshotSchedule %s", namespace.Name, fleet.Name)
+		r.f.Warn("namespace %s has no SnapshotSchedule of ClusterSnapshotSchedule %s", namespace.Name, fleet.Name)
 	}
 	return children, nil
 }
@@ -136,7 +136,7 @@ func (r *request) childrenOf(ctx context.Context, fleet *v1alpha1.ClusterSnapsho
 // findAll finds the targets under some schedules, each in its own namespace.
 func (r *request) findAll(ctx context.Context, schedules []*v1alpha1.SnapshotSchedule) error {
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := r.List(ctx, claims, client.InNamespace(r.namespace)); err != nil {
+	if err := r.f.List(ctx, claims, client.InNamespace(r.namespace)); err != nil {
 		return err
 	}
 	refused := map[*v1alpha1.SnapshotSchedule]bool{}
@@ -150,7 +150,7 @@ func (r *request) findAll(ctx context.Context, schedules []*v1alpha1.SnapshotSch
 	}
 	for _, s := range schedules {
 		if len(r.targetsOf(s)) == 0 && !refused[s] {
-			r.Warn("SnapshotSchedule %s selects no PVC that can be snapshotted", r.inNamespace(s))
+			r.f.Warn("SnapshotSchedule %s selects no PVC that can be snapshotted", r.inNamespace(s))
 		}
 	}
 	r.selects = view.Managed

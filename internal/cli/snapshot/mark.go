@@ -66,7 +66,7 @@ func (m *requestMark) set(ctx context.Context, r *request, v client.Object) {
 			"knows whether it is cut", term.ErrInconclusive, kind, v.GetName(), term.Timestamp(at)))
 		return
 	}
-	err := steps.Send(ctx, r.Factory, change.Mark(v, map[string]any{m.key: m.value}))
+	err := steps.Send(ctx, r.f, change.Mark(v, map[string]any{m.key: m.value}))
 	if err != nil {
 		r.unmarked = append(r.unmarked, term.Failed(fmt.Errorf("mark %s %s: %w", kind, v.GetName(), err)))
 	}
@@ -77,12 +77,12 @@ func (r *request) holdFor(ctx context.Context, until string) error {
 	if until == "" {
 		return nil
 	}
-	now, err := r.ServerTime(ctx)
+	now, err := r.f.ServerTime(ctx)
 	if err != nil {
 		return fmt.Errorf("read the API server's clock: %w", err)
 	}
 	end, err := steps.EndOfHold("--hold", until, now)
-	r.holding, r.held = &steps.Holding{Factory: r.Factory, Reason: heldOnRequest, Named: true, Now: now, End: end}, sets.New[types.UID]()
+	r.holding, r.held = &steps.Holding{Factory: r.f, Reason: heldOnRequest, Named: true, Now: now, End: end}, sets.New[types.UID]()
 	return err
 }
 

@@ -30,21 +30,18 @@ const sameRequest = time.Minute
 // request requests a snapshot of the targets under a schedule: of one PVC, or of all if no
 // name is given.
 func (r *request) request(ctx context.Context, s *v1alpha1.SnapshotSchedule, claim string, targets []*target) error {
-	return annotateRequest(ctx, r, term.ScheduleResource, s, claim, targets, func(before v1alpha1.Request) (v1alpha1.Request, error) {
+	return r.annotate(ctx, term.ScheduleResource, s, claim, targets, func(before v1alpha1.Request) (v1alpha1.Request, error) {
 		return r.unserved(ctx, s, before)
 	})
 }
 
-// annotateRequest writes the annotation of a request on a schedule or a ClusterSnapshotSchedule.
-func annotateRequest[T any, P interface {
-	*T
-	client.Object
-}](
-	ctx context.Context, r *request, resource string, o P, claim string, targets []*target,
+// annotate writes the annotation of a request on a schedule or a ClusterSnapshotSchedule.
+func (r *request) annotate(
+	ctx context.Context, resource string, o client.Object, claim string, targets []*target,
 	unserved func(before v1alpha1.Request) (v1alpha1.Request, error),
 ) error {
 	if r.at.IsZero() {
-		now, err := r.ServerTime(ctx)
+		now, err := r.f.ServerTime(ctx)
 		if err != nil {
 			return fmt.Errorf("read the API server's clock: %w", err)
 		}
@@ -53,13 +50,13 @@ func annotateRequest[T any, P interface {
 	}
 	var made v1alpha1.Request
 	// Somebody else's request may arrive between the read and the write.
-	_, err := steps.Update(ctx, r.Factory, o, func() (_ []byte, err error) {
+	_, err := steps.Update(ctx, r.f, o, func() (_ []byte, err error) {
 		before, _ := v1alpha1.RequestOf(o.GetAnnotations())
 		if made, err = mergeRequests(before, r.at, claim, func() (v1alpha1.Request, error) { return unserved(before) }); err != nil {
 			return nil, fmt.Errorf("SnapshotSchedule %s: %w", o.GetName(), err)
 		}
 		if before.At.Sub(r.at) >= sameRequest {
-			r.Warn("this replaces the request for %s", term.Timestamp(before.At))
+			r.f.Warn("this replaces the request for %s", term.Timestamp(before.At))
 		}
 		return change.Annotate(o, map[string]any{v1alpha1.AnnotationRequestedAt: made.String()}).Patch, nil
 	})
@@ -73,7 +70,7 @@ func annotateRequest[T any, P interface {
 	if r.namespace == "" && o.GetNamespace() != "" {
 		what += " in namespace " + o.GetNamespace()
 	}
-	r.Did(resource, o.GetName(), what)
+	r.f.Did(resource, o.GetName(), what)
 	return nil
 }
 
@@ -138,7 +135,7 @@ func mergeRequests(
 // unserved returns the part of a request that still waits: for those of its PVCs that have no
 // snapshot for it yet, and get one. Of a request for all, that is for all if many wait.
 func (r *request) unserved(ctx context.Context, s *v1alpha1.SnapshotSchedule, before v1alpha1.Request) (v1alpha1.Request, error) {
-	inv, err := view.ReadInventory(ctx, r.Factory, s.Namespace, labels.Everything(), view.Managed, view.OfSchedule(s.Name))
+	inv, err := view.ReadInventory(ctx, r.f, s.Namespace, labels.Everything(), view.Managed, view.OfSchedule(s.Name))
 	if apierrors.IsForbidden(err) {
 		return before, nil // without permission to list PVCs and snapshots, all of them may wait
 	}

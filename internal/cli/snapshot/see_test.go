@@ -37,7 +37,7 @@ func seeing(t *testing.T, s *v1alpha1.SnapshotSchedule, key, until string, objec
 		Client: fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(objects...).Build(),
 	}
 	return &request{
-		Factory: f, namespace: "shop", until: until, members: map[types.UID]sets.Set[string]{}, told: steps.Told{}, groups: s.Spec.Group != nil,
+		f: f, namespace: "shop", until: until, members: map[types.UID]sets.Set[string]{}, told: steps.Told{}, groups: s.Spec.Group != nil,
 		targets: []*target{{schedule: s, claim: clitest.Claim("data", nil), key: key, at: clitest.Start}},
 	}, &out
 }
@@ -67,7 +67,7 @@ func TestCutAt1970IsNeverMarked(t *testing.T) {
 				t.Fatalf("it waits for %v", r.waiting())
 			}
 			marked := &snapshotv1.VolumeSnapshot{}
-			if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(v), marked); err != nil {
+			if err := r.f.Client.Get(t.Context(), client.ObjectKeyFromObject(v), marked); err != nil {
 				t.Fatal(err)
 			}
 			if got := marked.Annotations["example.com/quiesced"] == "true"; got != c.marked {
@@ -105,7 +105,7 @@ func TestAPVCThatTheRecordLacksIsNotCut(t *testing.T) {
 				t.Errorf("done: %v; it says %s", done, out)
 			}
 			marked := &groupv1.VolumeGroupSnapshot{}
-			if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(group), marked); err != nil {
+			if err := r.f.Client.Get(t.Context(), client.ObjectKeyFromObject(group), marked); err != nil {
 				t.Fatal(err)
 			}
 			if got := marked.Annotations["example.com/quiesced"] == "true"; got != c.done {
@@ -122,10 +122,10 @@ func TestASnapshotOnRequestIsHeldOnceItIsCut(t *testing.T) {
 	earlier := clitest.Snapshot(s, clitest.Claim("data", nil), clitest.Start.Add(-time.Hour))
 	v.Status = nil
 	r, out := seeing(t, s, "uid-data", untilReady, v, earlier)
-	r.holding, r.held = &steps.Holding{Factory: r.Factory, Reason: heldOnRequest, Named: true, Now: clitest.Start, End: clitest.Start.Add(7 * 24 * time.Hour)}, sets.New[types.UID]()
+	r.holding, r.held = &steps.Holding{Factory: r.f, Reason: heldOnRequest, Named: true, Now: clitest.Start, End: clitest.Start.Add(7 * 24 * time.Hour)}, sets.New[types.UID]()
 	hold := func(of *snapshotv1.VolumeSnapshot) string {
 		fresh := &snapshotv1.VolumeSnapshot{}
-		if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(of), fresh); err != nil {
+		if err := r.f.Client.Get(t.Context(), client.ObjectKeyFromObject(of), fresh); err != nil {
 			t.Fatal(err)
 		}
 		*of = *fresh
@@ -137,7 +137,7 @@ func TestASnapshotOnRequestIsHeldOnceItIsCut(t *testing.T) {
 		t.Errorf("held until %s before it was cut", got)
 	}
 	v.Status = &snapshotv1.VolumeSnapshotStatus{CreationTime: ptr.To(metav1.NewTime(clitest.Start)), ReadyToUse: ptr.To(false)}
-	if err := r.Client.Update(t.Context(), v); err != nil {
+	if err := r.f.Client.Update(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

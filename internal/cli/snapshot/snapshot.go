@@ -83,14 +83,14 @@ func New(f *term.Factory) *cobra.Command {
 				return errors.New("--mark is for the snapshots that --wait waits for")
 			}
 			r := &request{
-				Factory: f, told: steps.Told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.Namespace, until: wait.Until, mark: wait.Mark,
+				f: f, told: steps.Told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.Namespace, until: wait.Until, mark: wait.Mark,
 			}
 			err := r.holdFor(ctx, hold)
 			if err == nil {
 				err = r.ofAny(ctx, name, claim, cluster, &scope)
 			}
 			if err == nil && wait.Until != "" && len(r.targets) > 0 {
-				err = r.wait(ctx, &wait.Wait)
+				err = r.wait(ctx, &wait.Flags)
 			}
 			return errors.Join(err, r.leftOut())
 		}),
@@ -131,7 +131,7 @@ func (r *request) ofAny(ctx context.Context, name, claim, cluster string, scope 
 
 // request is a request for snapshots.
 type request struct {
-	*term.Factory
+	f       *term.Factory
 	at      time.Time // the next full second of the API server's clock
 	targets []*target
 	// namespace is that of the targets; empty if they may be of any.
@@ -172,12 +172,12 @@ type target struct {
 
 // ofSchedule requests a snapshot of every PVC of a schedule.
 func (r *request) ofSchedule(ctx context.Context, name string) error {
-	s, err := view.ReadSchedule(ctx, r.Factory, name)
+	s, err := view.ReadSchedule(ctx, r.f, name)
 	if err != nil {
 		return err
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := r.List(ctx, claims, client.InNamespace(r.namespace)); err != nil {
+	if err := r.f.List(ctx, claims, client.InNamespace(r.namespace)); err != nil {
 		return err
 	}
 	err = r.find(ctx, []*v1alpha1.SnapshotSchedule{s}, claims.Items, func(_ *v1alpha1.SnapshotSchedule, why error) error { return why })
@@ -194,10 +194,10 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 // ofClaim requests a snapshot of a PVC under each schedule that selects it.
 func (r *request) ofClaim(ctx context.Context, name string) error {
 	claim := corev1.PersistentVolumeClaim{}
-	if err := r.Get(ctx, name, &claim); err != nil {
+	if err := r.f.Get(ctx, name, &claim); err != nil {
 		return err
 	}
-	schedules, err := view.ReadSchedules(ctx, r.Factory, r.namespace, "")
+	schedules, err := view.ReadSchedules(ctx, r.f, r.namespace, "")
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 		if of := r.ofFleet(s); of != nil {
 			ofFleets = append(ofFleets, of)
 		} else {
-			r.Warn("%s", why)
+			r.f.Warn("%s", why)
 		}
 		return nil
 	})
@@ -218,7 +218,7 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 		return err
 	}
 	for _, of := range ofFleets {
-		r.Warn("%s", of)
+		r.f.Warn("%s", of)
 	}
 	var errs []error
 	keys := sets.New[string]()
@@ -239,7 +239,7 @@ func (r *request) find(
 	ctx context.Context, schedules []*v1alpha1.SnapshotSchedule, claims []corev1.PersistentVolumeClaim,
 	refused func(*v1alpha1.SnapshotSchedule, error) error,
 ) error {
-	classes, err := view.ReadClasses(ctx, r.Factory)
+	classes, err := view.ReadClasses(ctx, r.f)
 	if err != nil {
 		return err
 	}
@@ -287,11 +287,11 @@ func (r *request) add(
 	s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim, stopped map[string]string,
 ) {
 	if why := stopped[judge.Key(claim)]; why != "" {
-		r.Warn("SnapshotSchedule %s takes no snapshot of the group of PersistentVolumeClaim %s, because of %s", r.inNamespace(s), claim.Name, why)
+		r.f.Warn("SnapshotSchedule %s takes no snapshot of the group of PersistentVolumeClaim %s, because of %s", r.inNamespace(s), claim.Name, why)
 		return
 	}
 	if reason := judge.Refused(claim); reason != "" {
-		r.Warn("SnapshotSchedule %s skips PersistentVolumeClaim %s: %s", r.inNamespace(s), claim.Name, reason)
+		r.f.Warn("SnapshotSchedule %s skips PersistentVolumeClaim %s: %s", r.inNamespace(s), claim.Name, reason)
 		return
 	}
 	group := ""
@@ -302,8 +302,8 @@ func (r *request) add(
 		kind := view.KindsOfProblems[p.Reason]
 		stopped := kind.Refuses || p.Reason == v1alpha1.ReasonGroupStopped
 		if stopped && view.Concerns(p, claim.Name, group) && s.Status.ObservedGeneration == s.Generation {
-			r.Warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s",
-				r.inNamespace(s), claim.Name, view.Reported(p).Words(r.Clock.Now()))
+			r.f.Warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s",
+				r.inNamespace(s), claim.Name, view.Reported(p).Words(r.f.Clock.Now()))
 		}
 	}
 	r.targets = append(r.targets, &target{schedule: s, claim: claim, key: judge.Key(claim)})

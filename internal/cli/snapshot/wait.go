@@ -36,7 +36,7 @@ const (
 
 // snapshotWait are the flags --wait[=ready|cut], --timeout and --mark.
 type snapshotWait struct {
-	steps.Wait
+	Flags steps.Wait
 	// Until is empty if the command does not wait.
 	Until string
 	// Mark is an annotation of the snapshots that are ready, or cut, in time.
@@ -45,7 +45,7 @@ type snapshotWait struct {
 
 // AddFlags adds the flags.
 func (w *snapshotWait) AddFlags(cmd *cobra.Command) {
-	w.Wait.AddFlags(cmd, "")
+	w.Flags.AddFlags(cmd, "")
 	cmd.Flags().Lookup("wait").Value = (*untilValue)(&w.Until)
 	flag := cmd.Flags().Lookup("wait")
 	flag.NoOptDefVal, flag.DefValue = untilReady, ""
@@ -80,19 +80,19 @@ func (v *untilValue) Type() string { return "string" }
 // those of PVCs, and then those of groups.
 func (r *request) wait(ctx context.Context, wait *steps.Wait) error {
 	var err error
-	wait.Since = r.Clock.Now()
+	wait.Since = r.f.Clock.Now()
 	for _, kind := range [...]client.ObjectList{&snapshotv1.VolumeSnapshotList{}, &groupv1.VolumeGroupSnapshotList{}} {
 		_, r.groups = kind.(*groupv1.VolumeGroupSnapshotList)
 		if len(r.waiting()) > 0 && err == nil {
 			to := steps.Follower{See: r.see, Left: r.waiting, Explain: r.explain, Missing: "no " + r.until + " snapshot of"}
-			err = wait.Follow(ctx, r.Factory, kind, to, client.InNamespace(r.namespace), r.selects)
+			err = wait.Follow(ctx, r.f, kind, to, client.InNamespace(r.namespace), r.selects)
 		}
 	}
 	if i := slices.IndexFunc(r.targets, func(t *target) bool { return !t.done && t.state != "" }); errors.Is(err, term.ErrTimeout) && i >= 0 {
 		err = fmt.Errorf("%w; e.g. %s: %s", err, r.nameOf(r.targets[i]), r.targets[i].state)
 	}
 	if uncut := r.uncut(); errors.Is(err, term.ErrTimeout) && r.until == untilCut && len(uncut) > 0 {
-		r.Warn("nothing is cancelled: these may still be cut, at a time that nobody waits for: %s", strings.Join(uncut, ", "))
+		r.f.Warn("nothing is cancelled: these may still be cut, at a time that nobody waits for: %s", strings.Join(uncut, ", "))
 	}
 	if ctx.Err() != nil && len(r.waiting()) > 0 {
 		err = fmt.Errorf("%w\nThe request stays: the snapshots are taken all the same, and nobody waits for them or marks or holds them", err)
@@ -129,11 +129,11 @@ func (r *request) see(ctx context.Context, v client.Object, deleted bool) (furth
 			if id := string(v.GetUID()); !r.told[id] { // a group snapshot is of several targets
 				r.told[id] = true
 				resource, _ := view.ResourceOf(v)
-				r.Did(resource, v.GetName(), state)
+				r.f.Did(resource, v.GetName(), state)
 			}
 			r.mark.set(ctx, r, v)
 		} else {
-			term.Say(r.ErrOut, r.nameOf(t)+": "+state)
+			term.Say(r.f.ErrOut, r.nameOf(t)+": "+state)
 		}
 	}
 	return further
@@ -155,7 +155,7 @@ func (r *request) lacks(ctx context.Context, v client.Object, claim string) bool
 	}
 	return apiwait.PollUntilContextTimeout(ctx, steps.Poll/5, 3*steps.Poll, true, func(ctx context.Context) (bool, error) {
 		all, of := &snapshotv1.VolumeSnapshotList{}, sets.New[string]()
-		if err := r.List(ctx, all, client.InNamespace(v.GetNamespace())); err != nil {
+		if err := r.f.List(ctx, all, client.InNamespace(v.GetNamespace())); err != nil {
 			return false, err
 		}
 		for i := range all.Items {
@@ -227,9 +227,9 @@ func (r *request) explain(ctx context.Context) error {
 		}
 		asked[key] = true
 		s := &v1alpha1.SnapshotSchedule{}
-		err := r.Client.Get(ctx, key, s)
+		err := r.f.Client.Get(ctx, key, s)
 		if apierrors.IsNotFound(err) {
-			r.told.Once(r.ErrOut, fmt.Sprintf("SnapshotSchedule %s is gone", r.inNamespace(t.schedule)))
+			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s is gone", r.inNamespace(t.schedule)))
 			continue
 		}
 		if err != nil {
@@ -237,9 +237,9 @@ func (r *request) explain(ctx context.Context) error {
 		}
 		switch ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); {
 		case ready == nil:
-			r.told.Once(r.ErrOut, fmt.Sprintf("SnapshotSchedule %s has no status: does the operator run?", r.inNamespace(s)))
+			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s has no status: does the operator run?", r.inNamespace(s)))
 		case ready.Status != metav1.ConditionTrue:
-			r.told.Once(r.ErrOut, fmt.Sprintf("SnapshotSchedule %s is not ready: %s: %s", r.inNamespace(s), ready.Reason, ready.Message))
+			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s is not ready: %s: %s", r.inNamespace(s), ready.Reason, ready.Message))
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ import (
 
 // Choice is which snapshots are restored, or verified, and to which PVCs.
 type Choice struct {
-	*term.Factory
+	Factory *term.Factory
 	// The flags, as they are written.
 	Snapshot, Claim, Schedule, Time, DryRun string
 	AllowIncomplete                         bool
@@ -42,7 +42,7 @@ type Choice struct {
 type Restored struct {
 	Snapshot *snapshotv1.VolumeSnapshot
 	Source   recovery.Source
-	recovery.Plan
+	Plan     recovery.Plan
 }
 
 // Values of --dry-run.
@@ -57,7 +57,7 @@ var DryRuns = map[string]string{DryRunNone: "created", DryRunServer: "created (s
 
 // Check checks the flags, and reads what they mean.
 func (r *Choice) Check() error {
-	r.now = r.Clock.Now()
+	r.now = r.Factory.Clock.Now()
 	r.asOf = r.now
 	switch {
 	case term.Given(r.Snapshot, r.Claim, r.Schedule) != 1:
@@ -75,11 +75,11 @@ func (r *Choice) Check() error {
 // Choose returns the snapshots to restore.
 func (r *Choice) Choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot, error) {
 	if r.Time != "" {
-		now, err := r.ServerTime(ctx)
+		now, err := r.Factory.ServerTime(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("read the API server's clock: %w", err)
 		}
-		if r.asOf, err = r.AsOf(r.Time, now); err != nil {
+		if r.asOf, err = r.Factory.AsOf(r.Time, now); err != nil {
 			return nil, err
 		}
 	}
@@ -103,22 +103,22 @@ func (r *Choice) Choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot, erro
 // PrintObjects prints objects for programs: one, or a list.
 func (r *Choice) PrintObjects(all ...client.Object) error {
 	if len(all) == 1 {
-		return r.Output.PrintStructured(r.Out, all[0])
+		return r.Output.PrintStructured(r.Factory.Out, all[0])
 	}
 	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	for _, o := range all {
 		list.Items = append(list.Items, runtime.RawExtension{Object: o})
 	}
-	return r.Output.PrintStructured(r.Out, list)
+	return r.Output.PrintStructured(r.Factory.Out, list)
 }
 
 func (r *Choice) chooseOfClaim(ctx context.Context, name string) (*snapshotv1.VolumeSnapshot, error) {
 	all := &snapshotv1.VolumeSnapshotList{}
-	if err := r.List(ctx, all, client.InNamespace(r.Namespace)); err != nil {
+	if err := r.Factory.List(ctx, all, client.InNamespace(r.Factory.Namespace)); err != nil {
 		return nil, err
 	}
 	claim := &corev1.PersistentVolumeClaim{}
-	err := r.Get(ctx, name, claim)
+	err := r.Factory.Get(ctx, name, claim)
 	if apierrors.IsNotFound(err) {
 		claim, err = nil, nil
 	}
@@ -130,9 +130,9 @@ func (r *Choice) chooseOfClaim(ctx context.Context, name string) (*snapshotv1.Vo
 		return nil, err
 	}
 	at := recovery.Time(v, r.now)
-	fmt.Fprintf(r.ErrOut, "%s %s, of %s (%s ago)\n", r.Doing, v.Name, term.Timestamp(at), term.Age(r.now, at))
+	fmt.Fprintf(r.Factory.ErrOut, "%s %s, of %s (%s ago)\n", r.Doing, v.Name, term.Timestamp(at), term.Age(r.now, at))
 	if backup.Imported(v) {
-		r.Warn("%s was imported: only its label says that it is of PersistentVolumeClaim %s", v.Name, name)
+		r.Factory.Warn("%s was imported: only its label says that it is of PersistentVolumeClaim %s", v.Name, name)
 	}
 	return v, nil
 }

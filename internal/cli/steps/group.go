@@ -51,7 +51,7 @@ func (r *Choice) chooseGroup(ctx context.Context, v *groupv1.VolumeGroupSnapshot
 		return nil, fmt.Errorf("VolumeGroupSnapshot %s is incomplete; --allow-incomplete restores the rest: %s", v.Name, why)
 	}
 	for _, m := range missing {
-		r.Warn("missing: %s", m)
+		r.Factory.Warn("missing: %s", m)
 	}
 	return chosen, nil
 }
@@ -60,7 +60,7 @@ func (r *Choice) chooseGroup(ctx context.Context, v *groupv1.VolumeGroupSnapshot
 // or not the operator has labeled them.
 func (r *Choice) membersOf(ctx context.Context, v *groupv1.VolumeGroupSnapshot) (map[string][]*snapshotv1.VolumeSnapshot, error) {
 	list := &snapshotv1.VolumeSnapshotList{}
-	if err := r.List(ctx, list, client.InNamespace(v.Namespace)); err != nil {
+	if err := r.Factory.List(ctx, list, client.InNamespace(v.Namespace)); err != nil {
 		return nil, err
 	}
 	all := map[string][]*snapshotv1.VolumeSnapshot{}
@@ -75,10 +75,10 @@ func (r *Choice) membersOf(ctx context.Context, v *groupv1.VolumeGroupSnapshot) 
 // groupMembers returns the members of the group snapshots of a schedule as snapshots of their
 // PVCs under it: with the labels that single ones have.
 func (r *Choice) groupMembers(ctx context.Context, schedule string) (all []snapshotv1.VolumeSnapshot, err error) {
-	groups, members, err := view.ReadGroups(ctx, r.Factory, r.Namespace, view.OfSchedule(schedule))
-	for _, o := range groups[r.Namespace] {
+	groups, members, err := view.ReadGroups(ctx, r.Factory, r.Factory.Namespace, view.OfSchedule(schedule))
+	for _, o := range groups[r.Factory.Namespace] {
 		v := o.(*groupv1.VolumeGroupSnapshot)
-		for _, m := range snapshots.MembersOf(v, members[r.Namespace]) {
+		for _, m := range snapshots.MembersOf(v, members[r.Factory.Namespace]) {
 			one := m.DeepCopyObject().(*snapshotv1.VolumeSnapshot)
 			if uid := backup.ClaimsOf(v)[backup.ClaimName(m)]; uid != "" && v.DeletionTimestamp == nil {
 				one.Labels = map[string]string{v1alpha1.LabelMapKey: string(uid), v1alpha1.LabelSchedule: schedule}

@@ -22,7 +22,7 @@ import (
 
 // Holding holds snapshots for a reason.
 type Holding struct {
-	*term.Factory
+	Factory   *term.Factory
 	Reason    string
 	Overwrite bool
 	// Named is set if the user has named the snapshots.
@@ -59,7 +59,7 @@ func (h *Holding) HoldOne(ctx context.Context, v client.Object) error {
 		return err
 	}
 	if h.Named && v.GetLabels()[v1alpha1.LabelMapKey] == "" && backup.LabeledMember(v) == "" {
-		h.Warn("%s %s is not a schedule's, so only schedules that adopt it respect the hold", kind, v.GetName())
+		h.Factory.Warn("%s %s is not a schedule's, so only schedules that adopt it respect the hold", kind, v.GetName())
 	}
 	what := "held"
 	if !changed {
@@ -72,7 +72,7 @@ func (h *Holding) HoldOne(ctx context.Context, v client.Object) error {
 	if others := HolderWords(after.Without(h.Reason)); others != "" {
 		what += ", and by " + others
 	}
-	h.Did(resource, v.GetName(), what)
+	h.Factory.Did(resource, v.GetName(), what)
 	return nil
 }
 
@@ -81,7 +81,7 @@ func (h *Holding) HoldOne(ctx context.Context, v client.Object) error {
 func (h *Holding) Change(
 	ctx context.Context, v client.Object, to func(now holders.Holders) (holders.Holders, error),
 ) (before, after holders.Holders, changed bool, err error) {
-	changed, err = UpdateSnapshot(ctx, h.Factory, v, func() (_ []byte, err error) {
+	changed, err = Update(ctx, h.Factory, v, func() (_ []byte, err error) {
 		before = holders.Of(v)
 		if after, err = to(before); err != nil {
 			return nil, fmt.Errorf("%s: %w", v.GetName(), err)

@@ -5,9 +5,8 @@ package steps
 
 import (
 	"context"
+	"reflect"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
@@ -32,10 +31,7 @@ func Send(ctx context.Context, f *term.Factory, c change.Change) error {
 
 // Update sends the merge patch that is decided for an object; none if it is nil. After a
 // conflict it reads the object and has it decided again. It returns whether it sent one.
-func Update[T any, P interface {
-	*T
-	client.Object
-}](ctx context.Context, f *term.Factory, o P, decide func() ([]byte, error)) (changed bool, err error) {
+func Update(ctx context.Context, f *term.Factory, o client.Object, decide func() ([]byte, error)) (changed bool, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		patch, err := decide()
 		if err != nil || patch == nil {
@@ -45,22 +41,13 @@ func Update[T any, P interface {
 		changed = err == nil
 		if apierrors.IsConflict(err) {
 			// Decoding into the old object would keep removed labels.
-			fresh := P(new(T))
-			fresh.GetObjectKind().SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
-			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(o), fresh); err != nil {
+			fresh := reflect.New(reflect.TypeOf(o).Elem())
+			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(o), fresh.Interface().(client.Object)); err != nil {
 				return err
 			}
-			*o = *fresh
+			reflect.ValueOf(o).Elem().Set(fresh.Elem())
 		}
 		return err
 	})
 	return changed, err
-}
-
-// UpdateSnapshot is update for both kinds.
-func UpdateSnapshot(ctx context.Context, f *term.Factory, v client.Object, decide func() ([]byte, error)) (changed bool, err error) {
-	if group, isGroup := v.(*groupv1.VolumeGroupSnapshot); isGroup {
-		return Update(ctx, f, group, decide)
-	}
-	return Update(ctx, f, v.(*snapshotv1.VolumeSnapshot), decide)
 }

@@ -22,13 +22,13 @@ import (
 // Plan plans the restore of all snapshots, and returns all errors. toNamespace is empty for their own namespace.
 func (r *Choice) Plan(ctx context.Context, found []*snapshotv1.VolumeSnapshot, toNamespace string) ([]Restored, error) {
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := r.List(ctx, claims, client.InNamespace(r.Namespace)); err != nil {
+	if err := r.Factory.List(ctx, claims, client.InNamespace(r.Factory.Namespace)); err != nil {
 		return nil, err
 	}
 	taken := claims
 	if toNamespace != "" {
 		taken = &corev1.PersistentVolumeClaimList{}
-		if err := r.List(ctx, taken, client.InNamespace(toNamespace)); err != nil {
+		if err := r.Factory.List(ctx, taken, client.InNamespace(toNamespace)); err != nil {
 			return nil, err
 		}
 	}
@@ -40,7 +40,7 @@ func (r *Choice) Plan(ctx context.Context, found []*snapshotv1.VolumeSnapshot, t
 		})
 	}
 	classes := &storagev1.StorageClassList{}
-	err := r.List(ctx, classes)
+	err := r.Factory.List(ctx, classes)
 	if cluster.ClassesUnknown = apierrors.IsForbidden(err); err != nil && !cluster.ClassesUnknown {
 		return nil, err // users of a namespace may not be allowed to read StorageClasses
 	}
@@ -48,7 +48,7 @@ func (r *Choice) Plan(ctx context.Context, found []*snapshotv1.VolumeSnapshot, t
 	var all []Restored
 	var errs []error
 	for _, v := range found {
-		source, err := SourceOf(ctx, r.Client, v, claims.Items)
+		source, err := SourceOf(ctx, r.Factory.Client, v, claims.Items)
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ import (
 // the skew between them.
 func (r *Choice) chooseSet(ctx context.Context, name string) ([]*snapshotv1.VolumeSnapshot, error) {
 	all := &snapshotv1.VolumeSnapshotList{}
-	if err := r.List(ctx, all, client.InNamespace(r.Namespace), view.OfSchedule(name)); err != nil {
+	if err := r.Factory.List(ctx, all, client.InNamespace(r.Factory.Namespace), view.OfSchedule(name)); err != nil {
 		return nil, err
 	}
 	ofGroups, err := r.groupMembers(ctx, name)
@@ -58,23 +58,23 @@ func (r *Choice) chooseSet(ctx context.Context, name string) ([]*snapshotv1.Volu
 func (r *Choice) selectedBy(ctx context.Context, name string, hasSnapshots bool) ([]*corev1.PersistentVolumeClaim, error) {
 	s, err := view.ReadSchedule(ctx, r.Factory, name)
 	if apierrors.IsNotFound(err) && hasSnapshots {
-		r.Warn("SnapshotSchedule %s does not exist: whether PVCs are missing in the set is unknown", name)
+		r.Factory.Warn("SnapshotSchedule %s does not exist: whether PVCs are missing in the set is unknown", name)
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	origin, err := view.ReadOrigin(ctx, r.Client, s)
+	origin, err := view.ReadOrigin(ctx, r.Factory.Client, s)
 	if err != nil {
 		return nil, err
 	}
 	judge, err := snapshots.NewJudge(term.Scheme, s, snapshots.Classes{}, origin...)
 	if err != nil {
-		r.Warn("the spec of SnapshotSchedule %s is invalid: whether PVCs are missing in the set is unknown", name)
+		r.Factory.Warn("the spec of SnapshotSchedule %s is invalid: whether PVCs are missing in the set is unknown", name)
 		return nil, nil //nolint:nilerr // the snapshots can be restored all the same
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := r.List(ctx, claims, client.InNamespace(r.Namespace)); err != nil {
+	if err := r.Factory.List(ctx, claims, client.InNamespace(r.Factory.Namespace)); err != nil {
 		return nil, err
 	}
 	var selected []*corev1.PersistentVolumeClaim
@@ -92,9 +92,9 @@ func (r *Choice) printSet(set *recovery.Set) error {
 	for _, m := range set.Members {
 		table.Row(m.Claim, term.Timestamp(m.Time), duration.HumanDuration(latest.Sub(m.Time)), m.Snapshot.Name)
 	}
-	out := r.Out
+	out := r.Factory.Out
 	if r.Output.Format != "" { // which programs read
-		out = r.ErrOut
+		out = r.Factory.ErrOut
 	}
 	if err := r.Output.PrintTable(out, table); err != nil {
 		return err

@@ -37,11 +37,11 @@ func TestVerifySaysHowManyDrillsHaveEnded(t *testing.T) {
 			},
 		}).Build()
 		r := &verification{
-			Factory: &term.Factory{Client: refuses, IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}}, parallel: 1,
+			f: &term.Factory{Client: refuses, IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}}, parallel: 1,
 		}
 		var drills []*drill
 		for range n {
-			drills = append(drills, &drill{verification: r, snapshot: &snapshotv1.VolumeSnapshot{}, job: &batchv1.Job{}})
+			drills = append(drills, &drill{of: r, snapshot: &snapshotv1.VolumeSnapshot{}, job: &batchv1.Job{}})
 		}
 		if err := r.drill(t.Context(), drills); !errors.Is(err, term.ErrInconclusive) || errOut.String() != want {
 			t.Errorf("%d drills: %v, %q", n, err, errOut.String())
@@ -64,7 +64,7 @@ func TestVerifyNamesAllMissingPermissionsAtOnce(t *testing.T) {
 			"patch volumesnapshots in namespace shop",
 	} {
 		f := &term.Factory{Client: asked, Namespace: "shop"}
-		r := &verification{Factory: f, choice: &steps.Choice{Factory: f, Claim: "data", DryRun: dryRun}}
+		r := &verification{f: f, choice: &steps.Choice{Factory: f, Claim: "data", DryRun: dryRun}}
 		if err := r.checkRights(t.Context()); err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("%s: %v", dryRun, err)
 		}

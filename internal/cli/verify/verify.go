@@ -40,7 +40,7 @@ import (
 
 // verification is one run of verify.
 type verification struct {
-	*term.Factory
+	f *term.Factory
 	// choice are the snapshots, and the PVCs that they are restored to.
 	choice      *steps.Choice
 	options     core.Options
@@ -56,7 +56,7 @@ type verification struct {
 // New returns the command verify.
 func New(f *term.Factory) *cobra.Command {
 	choice := &steps.Choice{Factory: f, Doing: "Verifying", Options: recovery.Options{Name: "verify-" + recovery.SnapshotPlaceholder}}
-	r := &verification{Factory: f, choice: choice}
+	r := &verification{f: f, choice: choice}
 	cmd := &cobra.Command{
 		Use:     "verify (SNAPSHOT | --pvc PVC | --schedule NAME) [-- COMMAND...]",
 		GroupID: term.GroupAct,
@@ -150,22 +150,22 @@ func (r *verification) run(ctx context.Context) error {
 		return err
 	}
 	if r.options.Image == "" {
-		if r.options.Image, err = drillImage(ctx, r.Factory); err != nil {
+		if r.options.Image, err = drillImage(ctx, r.f); err != nil {
 			return err
 		}
 	}
 	pods := &corev1.PodList{}
-	if err := r.List(ctx, pods, client.InNamespace(r.Namespace)); err != nil {
+	if err := r.f.List(ctx, pods, client.InNamespace(r.f.Namespace)); err != nil {
 		return err
 	}
 	drills := make([]*drill, len(all))
 	for i, p := range all {
-		provisioner, err := r.checkReclaim(ctx, *p.Claim.Spec.StorageClassName)
+		provisioner, err := r.checkReclaim(ctx, *p.Plan.Claim.Spec.StorageClassName)
 		if err != nil {
 			return err
 		}
-		drills[i] = &drill{verification: r, snapshot: p.Snapshot, volume: core.Volume{Provisioner: provisioner}}
-		drills[i].job = core.Job(p.Snapshot, p.Claim, userOf(pods.Items, p.Snapshot), r.options)
+		drills[i] = &drill{of: r, snapshot: p.Snapshot, volume: core.Volume{Provisioner: provisioner}}
+		drills[i].job = core.Job(p.Snapshot, p.Plan.Claim, userOf(pods.Items, p.Snapshot), r.options)
 	}
 	if r.choice.DryRun == steps.DryRunClient {
 		return r.printJobs(drills)
@@ -180,28 +180,28 @@ func (r *verification) checkRights(ctx context.Context) error {
 		reads = "get"
 	}
 	rights := slices.Concat(
-		steps.Rights(r.Namespace, snapshotv1.GroupName, "volumesnapshots", reads),
-		steps.Rights(r.Namespace, corev1.GroupName, "persistentvolumeclaims", "list"),
-		steps.Rights(r.Namespace, corev1.GroupName, "pods", "list"),
+		steps.Rights(r.f.Namespace, snapshotv1.GroupName, "volumesnapshots", reads),
+		steps.Rights(r.f.Namespace, corev1.GroupName, "persistentvolumeclaims", "list"),
+		steps.Rights(r.f.Namespace, corev1.GroupName, "pods", "list"),
 	)
 	if r.choice.DryRun == steps.DryRunNone {
-		rights = append(rights, steps.Rights(r.Namespace, batchv1.GroupName, "jobs", "create", "get", "delete")...)
-		rights = append(rights, steps.Rights(r.Namespace, snapshotv1.GroupName, "volumesnapshots", "patch")...)
+		rights = append(rights, steps.Rights(r.f.Namespace, batchv1.GroupName, "jobs", "create", "get", "delete")...)
+		rights = append(rights, steps.Rights(r.f.Namespace, snapshotv1.GroupName, "volumesnapshots", "patch")...)
 	}
-	return steps.Need(ctx, r.Factory, "verify", rights)
+	return steps.Need(ctx, r.f, "verify", rights)
 }
 
 // drill runs the drills, and returns an error if one failed or was inconclusive.
 func (r *verification) drill(ctx context.Context, drills []*drill) error {
 	if r.all = len(drills); r.all > 1 {
-		fmt.Fprintf(r.ErrOut, "Starting %d drills, %d at a time\n", r.all, min(r.parallel, r.all))
+		fmt.Fprintf(r.f.ErrOut, "Starting %d drills, %d at a time\n", r.all, min(r.parallel, r.all))
 	}
 	var group errgroup.Group
 	group.SetLimit(r.parallel)
 	for _, d := range drills {
 		group.Go(func() error {
-			if d.run(ctx); !d.FailedIfOthers {
-				r.tell(r.Out, d.snapshot, words[d.Result], d.Reason)
+			if d.run(ctx); !d.verdict.FailedIfOthers {
+				r.tell(r.f.Out, d.snapshot, words[d.verdict.Result], d.verdict.Reason)
 			}
 			r.progress()
 			return nil
@@ -210,7 +210,7 @@ func (r *verification) drill(ctx context.Context, drills []*drill) error {
 	_ = group.Wait()
 	r.settle(ctx, drills)
 	result := func(is core.Result) bool {
-		return slices.ContainsFunc(drills, func(d *drill) bool { return d.Result == is })
+		return slices.ContainsFunc(drills, func(d *drill) bool { return d.verdict.Result == is })
 	}
 	switch {
 	case result(core.Failed):
@@ -238,7 +238,7 @@ func (r *verification) progress() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.done++; r.all > 1 {
-		fmt.Fprintf(r.ErrOut, "%d of %d drills have ended\n", r.done, r.all)
+		fmt.Fprintf(r.f.ErrOut, "%d of %d drills have ended\n", r.done, r.all)
 	}
 }
 
@@ -259,7 +259,7 @@ func (r *verification) printJobs(drills []*drill) error {
 // checkReclaim refuses a class whose volumes stay when their PVC is deleted, and returns its provisioner; empty if it is
 // unknown.
 func (r *verification) checkReclaim(ctx context.Context, name string) (provisioner string, err error) {
-	class, _, err := view.ReadIfAllowed(ctx, r.Client, name, &storagev1.StorageClass{})
+	class, _, err := view.ReadIfAllowed(ctx, r.f.Client, name, &storagev1.StorageClass{})
 	switch {
 	case err != nil:
 		return "", err

@@ -14,7 +14,7 @@ import (
 // Contract: BACK-1.
 func TestTheConsumerPodNamesNoUser(t *testing.T) {
 	c := newCluster(t, 1, true)
-	p := (&Claim{Name: "data", found: found{restored: c.newPVC("data-rollback")}}).newConsumer(&State{Namespace: ns, Image: "pause"})
+	p := (&Claim{Name: "data", restored: c.newPVC("data-rollback")}).newConsumer(&State{Namespace: ns, Image: "pause"})
 	s := p.Spec.SecurityContext
 	if s.RunAsUser != nil || s.RunAsGroup != nil || s.FSGroup != nil || !ptr.Deref(s.RunAsNonRoot, false) {
 		t.Errorf("got %v", s)

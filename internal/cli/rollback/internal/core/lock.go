@@ -205,8 +205,8 @@ func (s *State) current(found []*Lock, same func(*Lock) string) []*Lock {
 
 // Unfinished is a rollback that began more than an hour ago, and Of what it is found by, as rollback takes it.
 type Unfinished struct {
-	*Lock
-	Of string
+	Lock *Lock
+	Of   string
 }
 
 // Noted is a workload or a PVC that may have a lock, and Of how rollback takes it.

@@ -138,7 +138,7 @@ func restoreTarget(s *State, c *Claim) (*Step, error) {
 // consumer returns the pod that uses the restored PVC, or nil.
 func (c *Claim) consumer(s *State) *corev1.Pod {
 	if i := slices.IndexFunc(s.Pods, func(p Pod) bool { return c.restored != nil && p.uses(c.restored.Name) }); i >= 0 {
-		return s.Pods[i].Pod
+		return s.Pods[i].Object
 	}
 	return nil
 }
@@ -235,8 +235,8 @@ func awaitPods(s *State, c *Claim) (*Step, error) {
 	var first client.Object
 	for _, p := range s.Pods {
 		if c.old() && p.uses(c.Name) {
-			names = append(names, p.Name)
-			first = p.Pod
+			names = append(names, p.Object.Name)
+			first = p.Object
 		}
 	}
 	if names == nil {

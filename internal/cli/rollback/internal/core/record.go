@@ -118,21 +118,6 @@ func (s *State) unfinished() (found []*Record) {
 	return found
 }
 
-// found is what find has found about a claim.
-type found struct {
-	// pvc has the name now. restored is what a snapshot was restored to, until it is deleted.
-	pvc, restored *corev1.PersistentVolumeClaim
-	// target is the volume whose data the PVC gets, and record the one on it. Both are nil
-	// until they exist.
-	target *corev1.PersistentVolume
-	record *Record
-	// base is the record of the rollback that is undone; nil if that has not come so far.
-	base *Record
-	// stays is true if the rollback that is undone has not taken the PVC away: there is nothing to go back from.
-	stays bool
-	done  bool
-}
-
 // find finds how far the rollback of a PVC has come.
 func (c *Claim) find(s *State) error {
 	undo := s.lock.Undo

@@ -164,11 +164,11 @@ func (s *State) refusePods(c *Claim) error {
 		if !p.uses(c.Name) || s.Workload != nil && p.Owner != nil && p.Owner.UID == s.Workload.Object.GetUID() {
 			continue
 		}
-		name := "Pod " + p.Name
+		name := "Pod " + p.Object.Name
 		if p.Owner != nil {
 			name += " of " + p.Owner.Kind + " " + p.Owner.Name
 		}
-		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		if p.Object.Status.Phase == corev1.PodSucceeded || p.Object.Status.Phase == corev1.PodFailed {
 			name += ", which has ended"
 		}
 		names = append(names, name)

@@ -42,7 +42,7 @@ func TestNextRefuses(t *testing.T) {
 		}, "PersistentVolumeClaim data-db-0: it is controlled by Postgres shop"},
 		"a pod of another workload": {func(s *State) {
 			s.Pods[0].Owner = &metav1.OwnerReference{Kind: "Job", Name: "dump", UID: "other"}
-			s.Pods[0].Status.Phase = corev1.PodSucceeded
+			s.Pods[0].Object.Status.Phase = corev1.PodSucceeded
 		}, "data-db-0: it is used by Pod db-0 of Job dump, which has ended, which rollback does not stop"},
 		"a pod of nothing": {func(s *State) { s.Pods[1].Owner = nil }, "data-db-1: it is used by Pod db-1, which"},
 		"a PVC that does not exist": {func(s *State) { delete(s.PVCs, "data-db-0") },

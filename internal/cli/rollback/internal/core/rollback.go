@@ -99,19 +99,29 @@ type Claim struct {
 	Groups    []*groupv1.VolumeGroupSnapshot
 	Safeties  []*snapshotv1.VolumeSnapshot
 
-	found
+	// What find has found: pvc has the name now. restored is what a snapshot was restored to, until it is deleted.
+	pvc, restored *corev1.PersistentVolumeClaim
+	// target is the volume whose data the PVC gets, and record the one on it. Both are nil
+	// until they exist.
+	target *corev1.PersistentVolume
+	record *Record
+	// base is the record of the rollback that is undone; nil if that has not come so far.
+	base *Record
+	// stays is true if the rollback that is undone has not taken the PVC away: there is nothing to go back from.
+	stays bool
+	done  bool
 }
 
 // Pod is a pod that has one of the PVCs as a volume.
 type Pod struct {
-	*corev1.Pod
+	Object *corev1.Pod
 	// Owner is what controls it, a Deployment instead of its ReplicaSet; nil if nothing does.
 	Owner *metav1.OwnerReference
 }
 
 // uses returns whether a pod has a PVC as a volume.
 func (p Pod) uses(claim string) bool {
-	for _, v := range p.Spec.Volumes {
+	for _, v := range p.Object.Spec.Volumes {
 		if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim {
 			return true
 		}
@@ -155,7 +165,7 @@ func (s *State) find() error {
 		if !validName(c.Name) {
 			return fmt.Errorf("%q is not a valid name of a PersistentVolumeClaim", c.Name)
 		}
-		c.found = found{pvc: s.PVCs[c.Name]}
+		c.pvc, c.restored, c.target, c.record, c.base, c.stays, c.done = s.PVCs[c.Name], nil, nil, nil, nil, false, false
 	}
 	if err := s.begin(); err != nil || s.lock == nil {
 		return err

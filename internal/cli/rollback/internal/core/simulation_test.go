@@ -245,7 +245,7 @@ func (s *cluster) tickSet() {
 
 func (s *cluster) used(claim string) bool {
 	for _, p := range s.pods() {
-		if (Pod{Pod: p}).uses(claim) {
+		if (Pod{Object: p}).uses(claim) {
 			return true
 		}
 	}

@@ -28,7 +28,7 @@ func (s *cluster) unfinished(after time.Duration, workload bool) string {
 	}
 	var words []string
 	for _, u := range o.LongUnfinished(on) {
-		words = append(words, u.ID+" "+strings.Join(u.Names(), ",")+" by "+u.Of)
+		words = append(words, u.Lock.ID+" "+strings.Join(u.Lock.Names(), ",")+" by "+u.Of)
 	}
 	return strings.Join(words, "; ")
 }
@@ -114,7 +114,7 @@ func TestANoteOfATenantHidesNoUnfinishedRollback(t *testing.T) {
 			}
 			var words []string
 			for _, u := range o.LongUnfinished([]Noted{{set, "statefulset/db"}, {&corev1.PersistentVolumeClaim{}, "--pvc "}}) {
-				words = append(words, u.ID+" "+strings.Join(u.Names(), ",")+" by "+u.Of)
+				words = append(words, u.Lock.ID+" "+strings.Join(u.Lock.Names(), ",")+" by "+u.Of)
 			}
 			if got := strings.Join(words, "; "); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
