@@ -179,7 +179,16 @@ func (s *State) Underway(names []string) (*Lock, error) {
 			_ = add(r.Lock, nil)
 		}
 	}
-	found = s.current(found, func(l *Lock) string { return l.ID })
+	// Copies are left out, those that another one undoes, and those of rollbacks that have ended.
+	undone, seen := map[string]bool{}, map[string]bool{}
+	for _, l := range found {
+		undone[l.Undo] = true
+	}
+	found = slices.DeleteFunc(found, func(l *Lock) bool {
+		again := seen[l.ID]
+		seen[l.ID] = true
+		return again || undone[l.ID] || s.ended(l)
+	})
 	switch len(found) {
 	case 0:
 		return nil, nil
@@ -188,19 +197,6 @@ func (s *State) Underway(names []string) (*Lock, error) {
 	}
 	return nil, fmt.Errorf("%s, and so is another one: %s; finish one of them first, with --pvc %s",
 		found[0].what(), found[1].what(), strings.Join(found[0].Names(), ","))
-}
-
-// current leaves out of some locks the copies, those that another one of them undoes, and those of rollbacks that have ended.
-func (s *State) current(found []*Lock, same func(*Lock) string) []*Lock {
-	undone, seen := map[string]bool{}, map[string]bool{}
-	for _, l := range found {
-		undone[l.Undo] = true
-	}
-	return slices.DeleteFunc(found, func(l *Lock) bool {
-		again := seen[same(l)]
-		seen[same(l)] = true
-		return again || undone[l.ID] || s.ended(l)
-	})
 }
 
 // Unfinished is a rollback that began more than an hour ago, and Of what it is found by, as rollback takes it.
@@ -218,13 +214,16 @@ type Noted struct {
 // LongUnfinished returns the rollbacks of the namespace that began more than an hour ago and have not ended: by their locks on workloads
 // and PVCs, and by their records, the only sign of them while the PVC does not exist. A malformed lock is none, and one of which all
 // is finished was only left. Whoever may edit a workload writes its lock: one with the ID of another rollback hides it only if it is
-// about the same PVCs.
-func (s *State) LongUnfinished(on []Noted) []Unfinished {
-	var found []Unfinished
-	var long []*Lock
+// about the same PVCs, and one that says that it undoes another rollback hides nothing.
+func (s *State) LongUnfinished(on []Noted) (found []Unfinished) {
+	seen := map[string]bool{}
 	add := func(l *Lock, of string) {
-		if l != nil && s.Now.Sub(l.Start()) > takeOverAfter && !s.done(l) {
-			found, long = append(found, Unfinished{l, of}), append(long, l)
+		if l == nil || s.Now.Sub(l.Start()) <= takeOverAfter || s.done(l) {
+			return
+		}
+		if key := l.ID + " of " + strings.Join(l.Names(), ","); !seen[key] {
+			seen[key] = true
+			found = append(found, Unfinished{l, of})
 		}
 	}
 	for _, o := range on {
@@ -236,8 +235,7 @@ func (s *State) LongUnfinished(on []Noted) []Unfinished {
 			add(r.Lock, "--pvc "+r.Claim.Name)
 		}
 	}
-	long = s.current(long, func(l *Lock) string { return l.ID + " of " + strings.Join(l.Names(), ",") })
-	return slices.DeleteFunc(found, func(u Unfinished) bool { return !slices.Contains(long, u.Lock) })
+	return found
 }
 
 // done returns whether all records of a lock are finished. The run has ended before it took the lock off, or somebody has put it back.

@@ -102,6 +102,7 @@ func TestANoteOfATenantHidesNoUnfinishedRollback(t *testing.T) {
 		"it undoes itself":        {lock("00000000", "00000000", "2026-01-01T00:00:00Z"), want},
 		"begun in the year 1":     {strings.Replace(lock("00000001", "", "2026-01-01T00:00:00Z"), "2026", "0001", 1), "00000001 data-db-0 by statefulset/db; " + want},
 		"its undo, begun now":     {lock("00000001", "00000000", noon.Add(2*time.Hour).Format(time.RFC3339)), want},
+		"its undo, long begun":    {lock("00000001", "00000000", "2026-01-01T00:00:00Z"), "00000001 data-db-0 by statefulset/db; " + want},
 		"another one, long begun": {lock("00000001", "", "2026-01-01T00:00:00Z"), "00000001 data-db-0 by statefulset/db; " + want},
 	} {
 		t.Run(name, func(t *testing.T) {
