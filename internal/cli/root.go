@@ -96,7 +96,7 @@ func newRoot(f *term.Factory) *cobra.Command {
 	for _, newCommand := range commands {
 		cmd := newCommand(f)
 		root.AddCommand(cmd)
-		term.CompleteNothingElse(cmd)
+		f.CompleteByName(cmd)
 	}
 	f.CompleteFlags(root)
 	term.WrapHelp(root, term.WidthOf(f.Out))

@@ -84,8 +84,6 @@ func (h *holdRun) command(
 	cmd.Flags().StringVar(&h.claim, "pvc", "", "All snapshots of this PVC, which may be gone.")
 	cmd.Flags().StringVar(&h.schedule, "schedule", "", "All snapshots of this schedule, which may be gone.")
 	cmd.Flags().StringVar(&h.holding.Reason, "reason", "", reason)
-	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
-	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
 	return cmd
 }
 

@@ -8,7 +8,6 @@
 //	set.go   the snapshot of a PVC at a time, or those of all PVCs of a schedule
 //	claim.go the PVC that a snapshot becomes
 //	clone.go the steps to a PVC in another namespace
-//	clone_hold.go the hold of the original meanwhile
 package recovery
 
 import (

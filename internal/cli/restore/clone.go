@@ -219,7 +219,11 @@ func (r *restoration) runClones(ctx context.Context, clones []*recovery.Clone) e
 			consumers = append(consumers, c.Claim.Name)
 		}
 	}
-	r.waitForConsumers(consumers)
+	if len(consumers) > 0 { // the copies are finished once they have their first pods
+		r.f.Warn("%s: bound with the first pod that uses it. Until then, the VolumeSnapshot and the VolumeSnapshotContent of the copy stay, "+
+			"and the hold. Run the command again once that pod is scheduled, within %.0f h, to remove them",
+			strings.Join(consumers, ", "), holders.For.Hours())
+	}
 	return nil
 }
 
@@ -247,13 +251,4 @@ func (c *copying) Unfinished(_ context.Context, clone *recovery.Clone, err error
 		return err
 	}
 	return fmt.Errorf("%w\nA copy is unfinished. Run the same command again to go on, with the name of VolumeSnapshot %s", err, clone.Of.Name)
-}
-
-// waitForConsumers says how copies are finished that wait for their first pods.
-func (r *restoration) waitForConsumers(claims []string) {
-	if len(claims) > 0 {
-		r.f.Warn("%s: bound with the first pod that uses it. Until then, the VolumeSnapshot and the VolumeSnapshotContent of the copy stay, "+
-			"and the hold. Run the command again once that pod is scheduled, within %.0f h, to remove them",
-			strings.Join(claims, ", "), holders.For.Hours())
-	}
 }

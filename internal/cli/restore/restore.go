@@ -113,10 +113,6 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 		`"client": only print what would be created. "server": let the API server check it, without creating anything.`)
 	r.choice.Waiting.AddFlags(cmd, "the new PVCs are bound, or wait for their first pod")
 	r.choice.Output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
-	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
-	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
-	_ = cmd.RegisterFlagCompletionFunc("to-namespace", f.CompleteNames(corev1.SchemeGroupVersion.WithKind("Namespace")))
-	_ = cmd.RegisterFlagCompletionFunc("storage-class", f.CompleteStorageClasses())
 	modes := slices.Sorted(maps.Keys(accessModes))
 	_ = cmd.RegisterFlagCompletionFunc("access-mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	dryRuns := []string{steps.DryRunNone, steps.DryRunServer, steps.DryRunClient}

@@ -89,8 +89,6 @@ operator's own resource, and nothing else must use the PVC.`,
 	cmd.Flags().DurationVar(&r.timeout, "timeout", 30*time.Minute, "How long to wait for one step, such as 90s.")
 	cmd.Flags().StringVar(&r.image, "image", "registry.k8s.io/pause:3.10",
 		"Image of the pod for a storage class that waits for a consumer. It need not be able to run.")
-	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
-	_ = cmd.RegisterFlagCompletionFunc("snapshot", f.CompleteSnapshots())
 	return cmd
 }
 

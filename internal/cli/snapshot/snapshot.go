@@ -96,7 +96,6 @@ func New(f *term.Factory) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&claim, "pvc", "", "Take a snapshot of this PVC, under each schedule that selects it.")
-	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	cmd.Flags().StringVar(&cluster, "cluster-schedule", "", "Take a snapshot of all PVCs of this ClusterSnapshotSchedule.")
 	scope.AddFlags(cmd, "SnapshotSchedules")
 	cmd.Flags().Lookup("all-namespaces").Usage = "Select the schedules of all namespaces."

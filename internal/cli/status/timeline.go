@@ -57,7 +57,6 @@ func NewTimeline(f *term.Factory) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&claim, "pvc", "", "Draw this PVC, or its group, only.")
-	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	scope.AddFlags(cmd, "schedules")
 	output.AddFlags(cmd, false, term.JSON, term.YAML)
 	return cmd

@@ -33,16 +33,6 @@ type Completion = func(cmd *cobra.Command, args []string, toComplete string) ([]
 // CompleteSchedules completes the names of schedules.
 func (f *Factory) CompleteSchedules() Completion { return f.CompleteNames(ScheduleKind) }
 
-// CompleteClaims completes the names of PVCs.
-func (f *Factory) CompleteClaims() Completion {
-	return f.CompleteNames(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
-}
-
-// CompleteStorageClasses completes the names of storage classes.
-func (f *Factory) CompleteStorageClasses() Completion {
-	return f.CompleteNames(storagev1.SchemeGroupVersion.WithKind("StorageClass"))
-}
-
 // CompleteSnapshots completes the names of the snapshots of schedules.
 func (f *Factory) CompleteSnapshots() Completion {
 	return f.CompleteNames(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), client.HasLabels{v1alpha1.LabelMapKey})
@@ -74,16 +64,25 @@ func (f *Factory) CompleteWorkloads() Completion {
 	}
 }
 
-// CompleteNothingElse keeps a shell from offering the files of the folder where they are not meant: for arguments and flags that
-// nothing is known to complete. Flags that name files say so themselves.
-func CompleteNothingElse(cmd *cobra.Command) {
+// CompleteByName completes the flags that are called after what they name, and keeps a shell from offering the files of the folder where
+// they are not meant: for arguments and flags that nothing is known to complete. Flags that name files say so themselves.
+func (f *Factory) CompleteByName(cmd *cobra.Command) {
+	byName := map[string]Completion{
+		"pvc": f.CompleteNames(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")), "schedule": f.CompleteSchedules(),
+		"snapshot": f.CompleteSnapshots(), "storage-class": f.CompleteNames(storagev1.SchemeGroupVersion.WithKind("StorageClass")),
+		"to-namespace": f.CompleteNames(corev1.SchemeGroupVersion.WithKind("Namespace")),
+	}
 	if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		_, known := cmd.GetFlagCompletionFunc(flag.Name)
+		complete := cobra.NoFileCompletions
+		if named := byName[flag.Name]; named != nil {
+			complete = named
+		}
 		if _, files := flag.Annotations[cobra.BashCompFilenameExt]; !known && !files {
-			_ = cmd.RegisterFlagCompletionFunc(flag.Name, cobra.NoFileCompletions)
+			_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete)
 		}
 	})
 }

@@ -117,9 +117,6 @@ the timeout, says nothing about the data, and no annotation is written.
 		"Use a storage class with reclaimPolicy Retain, or one that may not be read: somebody has to delete the volumes.")
 	cmd.Flags().StringVar(&choice.DryRun, "dry-run", steps.DryRunNone, `"client": only print the Jobs.`)
 	choice.Output.AddFlags(cmd, false, term.JSON, term.YAML)
-	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
-	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
-	_ = cmd.RegisterFlagCompletionFunc("storage-class", f.CompleteStorageClasses())
 	dryRuns := []string{steps.DryRunNone, steps.DryRunClient}
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
