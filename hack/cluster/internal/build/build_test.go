@@ -37,27 +37,14 @@ func component(t *testing.T, names ...string) []recipe.Component {
 	return slices.DeleteFunc(recipe.Current().Components(), func(c recipe.Component) bool { return !slices.Contains(names, c.Name) })
 }
 
-func entries(t *testing.T, dir string) string {
-	t.Helper()
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, e := range list {
-		names = append(names, e.Name())
-	}
-	return strings.Join(names, " ")
-}
-
 func TestSeveralRunsBuildOnce(t *testing.T) {
 	c, log := fakeGo(t, `
 echo "$1" >> "$log"
 sleep 0.05
-while [ "$1" != -o ]; do shift; done
-echo program > "$2"
+while [ $# -gt 0 ] && [ "$1" != -o ]; do shift; done
+for package in "$@"; do echo program > "$2$(basename $package)"; done
 `)
-	parts := component(t, recipe.Containerd, "ptp")
+	parts := component(t, recipe.Containerd, recipe.Shim, "ptp")
 	var runs sync.WaitGroup
 	for range 3 {
 		runs.Go(func() {
@@ -70,7 +57,7 @@ echo program > "$2"
 		})
 	}
 	runs.Wait()
-	if text, err := os.ReadFile(log); string(text) != "build\nbuild\n" {
+	if text, err := os.ReadFile(log); string(text) != "list\nbuild\nlist\nbuild\n" {
 		t.Errorf("go was called with %q, %v", text, err)
 	}
 	t.Setenv("PATH", "") // what is in the cache needs no go
@@ -81,16 +68,33 @@ echo program > "$2"
 
 func TestAFailedBuildLeavesNothingAndSaysWhy(t *testing.T) {
 	c, _ := fakeGo(t, `
+[ "$1" = build ] || exit 0
 while [ "$1" != -o ]; do shift; done
-echo half > "$2"
-echo main.go:1: it does not compile >&2
+echo half > "$2/containerd-shim-runc-v2"
+printf '%s\n' '{"ImportPath":"a","Action":"build-output","Output":"main.go:1: it does not compile\n"}'
 exit 1
 `)
 	err := c.Ensure(t.Context(), component(t, recipe.Shim), io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "it does not compile") || !strings.Contains(err.Error(), "containerd-shim-runc-v2") {
 		t.Errorf("got %v", err)
 	}
-	if got := entries(t, c.Bin()); got != "" {
-		t.Errorf("left %s", got)
+	if left, err := os.ReadDir(c.Bin()); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+func TestPackagesAreDoneWhenAPackageThatImportsThemIsCompiled(t *testing.T) {
+	var got []string
+	p := newPackages("unsafe\na unsafe\nb a\nother\nmain b C\n", func(text string) { got = append(got, text) })
+	for _, text := range []string{
+		`{"ImportPath":"a","Action":"build-output","Output":"a\n"}` + "\n" + `{"ImportPath":"main",`,
+		`"Action":"build-output","Output":"main\n"}` + "\n",
+		`{"ImportPath":"main","Action":"build-output","Output":"# main\n"}` + "\n" + `{"ImportPath":"main","Action":"build-fail"}` + "\n",
+	} {
+		_, _ = io.WriteString(p, text)
+	}
+	want := []string{"1 of 5 packages, a", "3 of 5 packages, main"}
+	if output := p.output.String(); !slices.Equal(got, want) || output != "# main\n" {
+		t.Errorf("reported %q, output is %q", got, output)
 	}
 }

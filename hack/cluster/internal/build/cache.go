@@ -80,11 +80,24 @@ func (c *Cache) Ensure(ctx context.Context, components []recipe.Component, out i
 		return err
 	}
 	defer func() { _ = lock.Unlock() }()
+	missing := c.missing(components)
 	var steps []progress.Step
-	for _, m := range c.missing(components) { // one at a time, because go itself uses all cores
-		steps = append(steps, progress.Step{Name: m.Name, Do: func() error {
-			if err := c.build(ctx, m); err != nil {
-				return fmt.Errorf("build %s: %w", m.Name, err)
+	for len(missing) > 0 { // one build graph at a time, because go itself uses all cores
+		var graph []recipe.Component
+		module := missing[0].Module
+		missing = slices.DeleteFunc(missing, func(m recipe.Component) bool {
+			if m.Module == module {
+				graph = append(graph, m)
+			}
+			return m.Module == module
+		})
+		name := graph[0].Name
+		if len(graph) > 1 {
+			name += fmt.Sprintf(" and %d more", len(graph)-1)
+		}
+		steps = append(steps, progress.Step{Name: name, Do: func(report func(string)) error {
+			if err := c.build(ctx, graph, report); err != nil {
+				return fmt.Errorf("build %s: %w", name, err)
 			}
 			return nil
 		}})
@@ -92,11 +105,17 @@ func (c *Cache) Ensure(ctx context.Context, components []recipe.Component, out i
 	return progress.Run(out, steps)
 }
 
-// install creates a file or folder elsewhere and renames it, so that an interrupted build leaves nothing that looks complete.
-func (c *Cache) install(component string, create func(path string) error) error {
+// install creates files or folders elsewhere, by the names of components, and renames them, so that an interrupted build leaves
+// nothing that looks complete.
+func (c *Cache) install(components []recipe.Component, create func(folder string) error) error {
 	unfinished := filepath.Join(c.Root, "unfinished")
-	if err := errors.Join(os.RemoveAll(unfinished), create(unfinished)); err != nil {
+	if err := errors.Join(os.RemoveAll(unfinished), os.Mkdir(unfinished, 0o755), create(unfinished)); err != nil {
 		return err
 	}
-	return os.Rename(unfinished, filepath.Join(c.Bin(), recipe.File(component)))
+	for _, m := range components {
+		if err := os.Rename(filepath.Join(unfinished, m.Program()), filepath.Join(c.Bin(), recipe.File(m.Name))); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -31,7 +31,7 @@ import (
 func (c *Cluster) startAll(ctx context.Context) error {
 	var steps []progress.Step
 	step := func(name string, do func(context.Context) error) {
-		steps = append(steps, progress.Step{Name: name, Do: func() error { return errors.Join(do(ctx), ctx.Err()) }})
+		steps = append(steps, progress.Step{Name: name, Do: func(func(string)) error { return errors.Join(do(ctx), ctx.Err()) }})
 	}
 	// The probe of a component answers when it is ready.
 	start := func(name, probe string) {

@@ -3,6 +3,11 @@
 
 package recipe
 
+import (
+	"path"
+	"strings"
+)
+
 // Names of the components. They are also the file names in the bin folder.
 const (
 	Etcd                  = "etcd"
@@ -29,7 +34,7 @@ type Component struct {
 	Name string
 	// Module names the generated build module (see GoMod). The CRDs have none: they are copied and not compiled.
 	Module string
-	// Package is the argument of go build.
+	// Package is the argument of go build, if there is a module.
 	Package string
 	// Envtest marks the programs that envtest starts.
 	Envtest bool
@@ -41,27 +46,29 @@ type Component struct {
 	Tags string
 }
 
+// Program returns the name that go build gives to a component.
+func (c Component) Program() string { return path.Base(strings.TrimSuffix(c.Package, "/v3")) }
+
 // Components returns every component in build order.
 func (v Versions) Components() []Component {
-	snap := v.snapshotterModule("") + "/cmd/"
+	snap, prov := v.snapshotterModule("")+"/cmd/", provisionerModule+"/cmd/"
 	const (
 		k8s  = "k8s.io/kubernetes/cmd/"
-		prov = "github.com/kubernetes-csi/external-provisioner/v6/cmd/"
 		ctrd = "github.com/containerd/containerd/v2/cmd/"
 		cni  = "github.com/containernetworking/plugins/plugins/"
 		// Storage drivers that need C libraries or that no test needs.
 		noDrivers = "no_btrfs,no_devmapper,no_zfs,no_aufs"
 	)
 	return []Component{
-		{Name: Etcd, Module: "etcd", Package: "go.etcd.io/etcd/server/v3", Envtest: true},
+		{Name: Etcd, Module: v.graph("etcd"), Package: "go.etcd.io/etcd/server/v3", Envtest: true},
 		{Name: KubeAPIServer, Module: "kubernetes", Package: k8s + "kube-apiserver", Envtest: true},
 		{Name: Kubectl, Module: "kubernetes", Package: k8s + "kubectl", Envtest: true},
 		{Name: KubeControllerManager, Module: "kubernetes", Package: k8s + "kube-controller-manager"},
-		{Name: SnapshotController, Module: "snapshotter", Package: snap + "snapshot-controller", CSI: true},
-		{Name: CSISnapshotter, Module: "snapshotter", Package: snap + "csi-snapshotter", CSI: true},
-		{Name: CSIProvisioner, Module: "provisioner", Package: prov + "csi-provisioner", CSI: true},
+		{Name: SnapshotController, Module: v.graph("snapshotter"), Package: snap + "snapshot-controller", CSI: true},
+		{Name: CSISnapshotter, Module: v.graph("snapshotter"), Package: snap + "csi-snapshotter", CSI: true},
+		{Name: CSIProvisioner, Module: v.graph("provisioner"), Package: prov + "csi-provisioner", CSI: true},
 		{Name: MockCSI, Module: "kubernetes", Package: "./" + MockCSI, CSI: true},
-		{Name: CRDs, CSI: true},
+		{Name: CRDs, Package: CRDs, CSI: true},
 		{Name: Kubelet, Module: "kubernetes", Package: k8s + "kubelet", Node: true},
 		{Name: KubeProxy, Module: "kubernetes", Package: k8s + "kube-proxy", Node: true},
 		{Name: KubeScheduler, Module: "kubernetes", Package: k8s + "kube-scheduler", CSI: true}, // which e2e starts without a node

@@ -40,37 +40,44 @@ func (v Versions) CRDModule() string { return v.snapshotterModule("client/") + "
 
 var staging = regexp.MustCompile(`(?m)^\s*(?:replace\s+)?(\S+)\s+=>\s+\./staging/src/`)
 
+// graph returns the build module of a part of the cluster. The default releases share their libraries: in one build graph, client-go
+// is compiled once. Other releases need other versions of it, and each part has a graph of its own.
+func (v Versions) graph(part string) string {
+	if v == Current() {
+		return "kubernetes"
+	}
+	return part
+}
+
 // GoMod returns the text of a build module's go.mod. The module kubernetes needs the go.mod of k8s.io/kubernetes: that
 // replaces the staging modules with local folders, and others must use the published modules of the same release.
 func (v Versions) GoMod(module, kubernetesGoMod string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "module build/%s\n\ngo 1.26.0\n\n", module)
-	require := func(path, version string) { fmt.Fprintf(&b, "require %s v%s\n", path, version) }
-	switch module {
-	case "kubernetes":
-		require("k8s.io/kubernetes", v.Kubernetes)
-		found := staging.FindAllStringSubmatch(kubernetesGoMod, -1)
-		if len(found) == 0 {
-			return "", fmt.Errorf("no staging modules in the go.mod of %s", v.KubernetesModule())
+	for _, m := range []struct{ graph, path, version string }{
+		{"kubernetes", "k8s.io/kubernetes", v.Kubernetes},
+		{v.graph("etcd"), "go.etcd.io/etcd/server/v3", v.Etcd},
+		{v.graph("snapshotter"), v.snapshotterModule(""), v.Snapshotter},
+		{v.graph("snapshotter"), v.snapshotterModule("client/"), v.SnapshotCRDs},
+		{v.graph("provisioner"), provisionerModule, v.Provisioner},
+		{"containerd", "github.com/containerd/containerd/v2", v.Containerd},
+		{"cni", "github.com/containernetworking/plugins", v.CNI},
+	} {
+		if m.graph == module {
+			fmt.Fprintf(&b, "require %s v%s\n", m.path, m.version)
 		}
-		slices.SortFunc(found, func(a, b []string) int { return strings.Compare(a[1], b[1]) })
-		_, minorAndPatch, _ := strings.Cut(v.Kubernetes, ".")
-		for _, m := range found {
-			fmt.Fprintf(&b, "replace %s => %s v0.%s\n", m[1], m[1], minorAndPatch)
-		}
-	case "etcd":
-		require("go.etcd.io/etcd/server/v3", v.Etcd)
-	case "snapshotter":
-		require(v.snapshotterModule(""), v.Snapshotter)
-		require(v.snapshotterModule("client/"), v.SnapshotCRDs)
-	case "provisioner":
-		require("github.com/kubernetes-csi/external-provisioner/v6", v.Provisioner)
-	case "containerd":
-		require("github.com/containerd/containerd/v2", v.Containerd)
-	case "cni":
-		require("github.com/containernetworking/plugins", v.CNI)
-	default:
-		return "", fmt.Errorf("unknown build module %q", module)
+	}
+	if module != "kubernetes" {
+		return b.String(), nil
+	}
+	found := staging.FindAllStringSubmatch(kubernetesGoMod, -1)
+	if len(found) == 0 {
+		return "", fmt.Errorf("no staging modules in the go.mod of %s", v.KubernetesModule())
+	}
+	slices.SortFunc(found, func(a, b []string) int { return strings.Compare(a[1], b[1]) })
+	_, minorAndPatch, _ := strings.Cut(v.Kubernetes, ".")
+	for _, m := range found {
+		fmt.Fprintf(&b, "replace %s => %s v0.%s\n", m[1], m[1], minorAndPatch)
 	}
 	return b.String(), nil
 }
@@ -79,20 +86,20 @@ func (v Versions) GoMod(module, kubernetesGoMod string) (string, error) {
 func (v Versions) LDFlags(c Component) string {
 	flags := []string{"-s", "-w"}
 	set := func(name, value string) { flags = append(flags, "-X", name+"="+value) }
-	switch c.Module {
-	case "kubernetes":
+	switch {
+	case strings.HasPrefix(c.Package, v.snapshotterModule("")):
+		set("main.version", "v"+v.Snapshotter)
+	case strings.HasPrefix(c.Package, provisionerModule):
+		set("main.version", "v"+v.Provisioner)
+	case c.Module == "containerd":
+		set("github.com/containerd/containerd/v2/version.Version", "v"+v.Containerd)
+	case c.Module == "kubernetes":
 		release := strings.Split(v.Kubernetes, ".")
 		for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 			set(pkg+".gitVersion", "v"+v.Kubernetes)
 			set(pkg+".gitMajor", release[0])
 			set(pkg+".gitMinor", release[1])
 		}
-	case "snapshotter":
-		set("main.version", "v"+v.Snapshotter)
-	case "provisioner":
-		set("main.version", "v"+v.Provisioner)
-	case "containerd":
-		set("github.com/containerd/containerd/v2/version.Version", "v"+v.Containerd)
 	}
 	return strings.Join(flags, " ")
 }

@@ -95,8 +95,12 @@ func TestOtherReleases(t *testing.T) {
 				t.Errorf("Kubernetes comes from %s", v.KubernetesModule())
 			}
 			i := slices.IndexFunc(v.Components(), func(c Component) bool { return c.Name == SnapshotController })
-			if got := v.Components()[i].Package; !strings.Contains(got, test.wantPackage) {
+			controller := v.Components()[i]
+			if got := controller.Package; !strings.Contains(got, test.wantPackage) {
 				t.Errorf("the snapshot controller is built from %s", got)
+			}
+			if one := controller.Module == "kubernetes"; one != (test.kubernetes+test.snapshotter == "") {
+				t.Errorf("the snapshot controller is built in the graph %s", controller.Module)
 			}
 			if !strings.HasSuffix(v.CRDModule(), test.wantCRDs) {
 				t.Errorf("the CRDs come from %s", v.CRDModule())
@@ -105,5 +109,19 @@ func TestOtherReleases(t *testing.T) {
 				t.Errorf("the same cache: %v", same)
 			}
 		})
+	}
+}
+
+// Other releases are built in graphs of their own, with the versions that build there.
+func TestGraphs(t *testing.T) {
+	other, err := Current().With("1.33.13", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for module, want := range map[string]string{"kubernetes": "k8s.io/kubernetes v1.33.13", "etcd": "go.etcd.io/etcd/server/v3 v3.6.8"} {
+		got, err := other.GoMod(module, "replace k8s.io/api => ./staging/src/k8s.io/api")
+		if err != nil || strings.Count(got, "require ") != 1 || !strings.Contains(got, "require "+want+"\n") {
+			t.Errorf("got %v and\n%s", err, got)
+		}
 	}
 }

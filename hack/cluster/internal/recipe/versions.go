@@ -33,10 +33,10 @@ type Versions struct {
 func Current() Versions {
 	return Versions{
 		Kubernetes:   "1.37.1",
-		Etcd:         "3.6.8",
+		Etcd:         "3.7.0",
 		Snapshotter:  "8.7.0",
 		SnapshotCRDs: "8.7.0",
-		Provisioner:  "6.3.0",
+		Provisioner:  "6.4.0",
 		Containerd:   "2.4.2",
 		CNI:          "1.9.1",
 	}
@@ -54,8 +54,13 @@ func (v Versions) With(kubernetes, snapshotter string) (Versions, error) {
 		// The client module has no patch releases.
 		v.Snapshotter, v.SnapshotCRDs = snapshotter, strings.TrimPrefix(semver.MajorMinor("v"+snapshotter), "v")+".0"
 	}
+	if v != Current() {
+		v.Etcd, v.Provisioner = "3.6.8", "6.3.0" // those above build only in the default graph
+	}
 	return v, nil
 }
+
+const provisionerModule = "github.com/kubernetes-csi/external-provisioner/v6"
 
 // snapshotterModule returns the path of external-snapshotter's module, or of a module in it, with the major version.
 func (v Versions) snapshotterModule(name string) string {
@@ -63,7 +68,7 @@ func (v Versions) snapshotterModule(name string) string {
 }
 
 // buildScheme is increased when the build itself changes in a way that the other fields of the cache key do not show.
-const buildScheme = 2
+const buildScheme = 3
 
 // Hash returns the cache key of everything built from these versions for one platform, except for Sources (see File).
 func (v Versions) Hash(goos, goarch string) string {
