@@ -146,6 +146,14 @@ INTEGRATION_PACKAGES = ./test/crd/... ./test/faults/internal/simulation/kube $(i
 INTEGRATION_SUITES = ./internal/mapcontroller/enginetest ./test/cli ./test/integration
 INTEGRATION_PROCESSES ?= 4
 
+# The program of the local cluster: compiled once, for all targets and for the shell.
+.PHONY: bin/cluster
+bin/cluster:
+	@go -C hack/cluster build -buildvcs=false -o "$(CURDIR)/bin/cluster" .
+
+# assets sets KUBEBUILDER_ASSETS to what envtest needs, built on first use, unless it is set.
+assets = KUBEBUILDER_ASSETS="$${KUBEBUILDER_ASSETS:-$$(bin/cluster assets)}"; export KUBEBUILDER_ASSETS
+
 .PHONY: test
 test: test-unit test-integration ## Run what a change needs while it is made: unit tests, a few simulations, and integration tests.
 
@@ -169,52 +177,46 @@ test-simulations: ## Run 100 simulations of weeks or months (minutes), half of t
 	go test -timeout=60m $(SIMULATED_PACKAGES) -run='^TestSimulations' -rapid.checks=50 -rapid.seed='$(SEED)'
 
 .PHONY: test-modules
-test-modules: ## Run the tests of the local cluster, of alerts and dashboard, of the Helm chart and of the site, and kubebuilder's scaffolding.
+test-modules: bin/cluster ## Run the tests of the local cluster, of alerts and dashboard, of the Helm chart and of the site, and kubebuilder's scaffolding.
 	@echo "== Unit tests of the local cluster"
 	go -C hack/cluster test ./...
 	@echo "== Alerts and dashboard, evaluated by Prometheus, and GitOps by Flux and Argo CD's engines (compiling them takes minutes the first time)"
-	@assets="$${KUBEBUILDER_ASSETS:-}"; \
-	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
-	KUBEBUILDER_ASSETS="$$assets" go -C test/observe test -count=1 ./...
+	@$(assets); \
+	go -C test/observe test -count=1 ./...
 	@echo "== Helm chart, rendered by Helm and compared with the output of kustomize"
 	go -C hack/helm test -count=1 ./...
 	@echo "== The site, built by Hugo (compiling it takes minutes the first time)"
 	go test -count=1 ./hack/site
 	@echo "== kubebuilder adds an API to a copy of the project"
-	@assets="$${KUBEBUILDER_ASSETS:-}"; \
-	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
-	KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER="$(KUBEBUILDER)" MAKE="$(MAKE)" hack/verify-scaffold.sh
+	@$(assets); \
+	KUBEBUILDER="$(KUBEBUILDER)" MAKE="$(MAKE)" hack/verify-scaffold.sh
 	@echo "== The engine, copied to another module"
 	hack/verify-copy.sh
 
 .PHONY: test-integration
-test-integration: ## Run the tests that need a real API server, built on first use (override: KUBEBUILDER_ASSETS).
+test-integration: bin/cluster ## Run the tests that need a real API server, built on first use (override: KUBEBUILDER_ASSETS).
 	@echo "== Integration tests: a real API server and etcd"
-	@assets="$${KUBEBUILDER_ASSETS:-}"; \
-	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
-	echo "KUBEBUILDER_ASSETS=$$assets"; \
-	export KUBEBUILDER_ASSETS="$$assets"; \
+	@$(assets); \
+	echo "KUBEBUILDER_ASSETS=$$KUBEBUILDER_ASSETS"; \
 	go test -count=1 $(INTEGRATION_PACKAGES); \
 	$(GINKGO) run --keep-going --procs=$(INTEGRATION_PROCESSES) --timeout=15m $(INTEGRATION_SUITES)
 
 .PHONY: test-e2e
-test-e2e: ## Run the end-to-end tests on a new local cluster with a CSI snapshot stack. KUBERNETES=1.33.13 SNAPSHOTTER=8.2.0 chooses releases.
+test-e2e: bin/cluster ## Run the end-to-end tests on a new local cluster with a CSI snapshot stack. KUBERNETES=1.33.13 SNAPSHOTTER=8.2.0 chooses releases.
 	@echo "== End-to-end tests: a new local cluster with a CSI snapshot stack"
-	go -C hack/cluster run . run $(if $(KUBERNETES),--kubernetes $(KUBERNETES)) $(if $(SNAPSHOTTER),--snapshotter $(SNAPSHOTTER)) -- go -C "$(CURDIR)" test -count=1 -timeout=30m -v ./test/e2e
+	bin/cluster run $(if $(KUBERNETES),--kubernetes $(KUBERNETES)) $(if $(SNAPSHOTTER),--snapshotter $(SNAPSHOTTER)) -- go test -count=1 -timeout=30m -v ./test/e2e
 
 .PHONY: test-deploy
-test-deploy: ## Deploy and upgrade the image and the chart on a real node (skipped without Linux, root, runc and nftables).
+test-deploy: bin/cluster ## Deploy and upgrade the image and the chart on a real node (skipped without Linux, root, runc and nftables).
 	@echo "== Deployment tests: pods on a real node, built on first use"
-	@go -C hack/cluster build -o "$(CURDIR)/bin/cluster" .
 	@if ! result="$$(bin/cluster node-check 2>&1)"; then \
 	  echo "== SKIPPED, nothing was tested: $${result#error: }"; exit 0; fi; echo "$$result"; \
 	set -x; bin/cluster run --node -- go test -count=1 -timeout=30m -v ./test/deploy -ginkgo.label-filter='!measured'
 
 .PHONY: bench
-bench: ## Measure speed and memory (ten minutes). ARGS="--only fan-out" runs one measurement.
-	@assets="$${KUBEBUILDER_ASSETS:-}"; \
-	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
-	KUBEBUILDER_ASSETS="$$assets" go run ./test/bench $(ARGS)
+bench: bin/cluster ## Measure speed and memory (ten minutes). ARGS="--only fan-out" runs one measurement.
+	@$(assets); \
+	go run ./test/bench $(ARGS)
 
 # How often each Go benchmark runs. benchstat needs ten.
 BENCH_COUNT ?= 10
@@ -226,18 +228,21 @@ bench-go: ## Run the Go benchmarks and write their results for benchstat to BENC
 	go test -run='^$$' -bench=. -benchmem -count=$(BENCH_COUNT) ./internal/... | tee $(BENCH_OUT)
 
 .PHONY: test-mutants
-test-mutants: ## Check that the tests find seeded bugs (a quarter of an hour), and update the table of test/faults/mutants. MUTANT=<name> tries one, ALL=1 every suite.
-	@assets="$${KUBEBUILDER_ASSETS:-}"; \
-	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
-	KUBEBUILDER_ASSETS="$$assets" go run ./test/faults/mutants $(if $(MUTANT),--mutant '$(MUTANT)') $(if $(ALL),--all) --write test/faults/mutants/README.md
+test-mutants: bin/cluster ## Check that the tests find seeded bugs (a quarter of an hour), and update the table of test/faults/mutants. MUTANT=<name> tries one, ALL=1 every suite.
+	@$(assets); \
+	go run ./test/faults/mutants $(if $(MUTANT),--mutant '$(MUTANT)') $(if $(ALL),--all) --write test/faults/mutants/README.md
 
 .PHONY: cluster-up
-cluster-up: ## Start the local cluster.
-	go -C hack/cluster run . up
+cluster-up: bin/cluster ## Start the local cluster.
+	@bin/cluster up
+
+.PHONY: cluster-env
+cluster-env: bin/cluster ## Print the commands that select the local cluster in a shell: eval "$$(make -s cluster-env)"
+	@bin/cluster env
 
 .PHONY: cluster-down
-cluster-down: ## Stop the local cluster.
-	go -C hack/cluster run . down
+cluster-down: bin/cluster ## Stop the local cluster.
+	@bin/cluster down
 
 ##@ Build
 
@@ -269,12 +274,12 @@ OCI = org.opencontainers.image
 ARCH ?= $(shell go env GOARCH)
 
 .PHONY: image
-image: ## Build the image IMG for ARCH as an archive IMAGE_ARCHIVE, without a container engine.
+image: bin/cluster ## Build the image IMG for ARCH as an archive IMAGE_ARCHIVE, without a container engine.
 	@mkdir -p $(dir $(IMAGE_ARCHIVE))
 	dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) -o "$$dir/manager" ./cmd; \
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) -o "$$dir/kubectl-snapsched" ./cmd/kubectl-snapsched; \
-	go -C hack/cluster run . image --name "$(IMAGE_NAME)" --arch "$(ARCH)" --out "$(IMAGE_ARCHIVE)" \
+	bin/cluster image --name "$(IMAGE_NAME)" --arch "$(ARCH)" --out "$(IMAGE_ARCHIVE)" \
 	  --label "$(OCI).title=SnapshotSchedule" --label "$(OCI).licenses=Apache-2.0" --label "$(OCI).source=$(REPOSITORY)" \
 	  --label "$(OCI).version=$(VERSION)" --label "$(OCI).revision=$(REVISION)" "$$dir/manager" "$$dir/kubectl-snapsched"
 

@@ -34,17 +34,13 @@ func (o *options) up(ctx context.Context, _ []string) error {
 	if o.folder != "" {
 		flag = " --dir " + quote(o.folder)
 	}
-	cgo := "" // else go would compile this program again, in silence, if make has compiled it without cgo
-	if value := os.Getenv("CGO_ENABLED"); value != "" {
-		cgo = "CGO_ENABLED=" + quote(value) + " "
-	}
 	fmt.Printf(`
   kubeconfig  %s
   logs        %s
-  to use it   eval "$(%sgo -C hack/cluster run . env%s)"
-  to stop it  %sgo -C hack/cluster run . down%s
+  to use it   eval "$(%s env%s)"
+  to stop it  %s down%s
 
-`, s.Dir.Kubeconfig(), s.Dir.Logs(), cgo, flag, cgo, flag)
+`, s.Dir.Kubeconfig(), s.Dir.Logs(), os.Args[0], flag, os.Args[0], flag)
 	return nil
 }
 
@@ -85,11 +81,7 @@ func (o *options) load(ctx context.Context, archives []string) error {
 		return fmt.Errorf("the cluster in %s has no node; start one with up --node", s.Dir)
 	}
 	for _, a := range archives {
-		path, err := absPath(a)
-		if err != nil {
-			return err
-		}
-		if err := s.LoadImage(ctx, path); err != nil {
+		if err := s.LoadImage(ctx, a); err != nil {
 			return err
 		}
 	}

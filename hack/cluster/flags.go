@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +50,7 @@ func (o *options) addVersions(c *cobra.Command) {
 // dir returns the cluster's folder, by default the one in the cache.
 func (o *options) dir() (cluster.Dir, error) {
 	if o.folder != "" {
-		path, err := absPath(o.folder)
+		path, err := filepath.Abs(o.folder)
 		return cluster.Dir(path), err
 	}
 	cache, err := build.CacheDir()
@@ -92,19 +91,4 @@ func (o *options) buildCluster(ctx context.Context) (cluster.State, error) {
 	}
 	bin, err := o.build(ctx, func(c recipe.Component) bool { return (!o.noCSI || !c.CSI) && (o.node || !c.Node) })
 	return cluster.State{Dir: d, Bin: bin, CSI: !o.noCSI, Node: o.node}, err
-}
-
-const moduleLine = "\nmodule mapcontroller.dev/snapshotschedule/hack/cluster\n"
-
-// absPath returns the absolute form of a path that the user gave. It is relative to the working directory, or to the root of
-// the repository if that is the source folder of this program, as with "go -C hack/cluster run .".
-func absPath(path string) (string, error) {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path), nil
-	}
-	base, err := os.Getwd()
-	if text, err := os.ReadFile(filepath.Join(base, "go.mod")); err == nil && strings.Contains("\n"+string(text), moduleLine) {
-		base = filepath.Join(base, "..", "..")
-	}
-	return filepath.Join(base, path), err
 }

@@ -19,22 +19,13 @@ func newImage() *cobra.Command {
 		Use:   "image --name NAME:TAG --out ARCHIVE PROGRAM [OTHER...]",
 		Short: "Create a container image of one or more programs, as an archive, without a container engine",
 		Args:  cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) (err error) {
-			for n, arg := range args {
-				if args[n], err = absPath(arg); err != nil {
-					return err
-				}
-			}
+		RunE: func(_ *cobra.Command, args []string) error {
 			i.Program, i.Others = args[0], args[1:]
-			path, err := absPath(out)
-			if err != nil {
-				return err
-			}
 			archive, err := i.Archive()
 			if err != nil {
 				return err
 			}
-			return os.WriteFile(path, archive, 0o644)
+			return os.WriteFile(out, archive, 0o644)
 		},
 	}
 	cmd.Flags().StringVar(&i.Name, "name", "", "`name` and tag of the image")

@@ -11,9 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,21 +48,6 @@ func run(args []string) int {
 // endSignals end this program, and are passed on to the command of run.
 var endSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 
-// endWithGoRun makes the end of "go run" count as SIGTERM, because it forwards only the signals of the terminal. Otherwise
-// killing it would leave a cluster behind.
-func endWithGoRun() {
-	parent := os.Getppid()
-	if self, err := os.Executable(); err != nil || !strings.Contains(self, "/go-build") {
-		return
-	}
-	go func() {
-		for os.Getppid() == parent {
-			time.Sleep(250 * time.Millisecond)
-		}
-		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
-	}()
-}
-
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cluster",
@@ -72,15 +55,7 @@ func newRoot() *cobra.Command {
 		Long: `Run a local Kubernetes cluster with a snapshot stack: etcd, kube-apiserver,
 kube-controller-manager, the snapshot controllers and a mock CSI driver, all as
 plain processes on loopback. Everything is built once from Go modules and cached
-in $SNAPSCHED_CACHE, by default a folder in the user's cache folder.
-
-With "go -C hack/cluster run .", relative paths are relative to the root of the
-repository, where "run" also starts its command.`,
-		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
-			if !cmd.Hidden { // the others can outlive it
-				endWithGoRun()
-			}
-		},
+in $SNAPSCHED_CACHE, by default a folder in the user's cache folder.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -5,32 +5,10 @@ package main
 
 import (
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"testing"
 )
-
-func TestPathsAreRelativeToTheRepository(t *testing.T) {
-	// A test's working directory is the source folder, as with "go -C hack/cluster run .".
-	wd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := absPath("x")
-	if want := filepath.Join(wd, "..", "..", "x"); err != nil || got != want {
-		t.Errorf("got %s, %v, want %s", got, err, want)
-	}
-	dir := t.TempDir()
-	t.Chdir(dir)
-	if got, err := absPath("x"); err != nil || got != filepath.Join(dir, "x") {
-		t.Errorf("in another folder: got %s, %v", got, err)
-	}
-	if got, _ := absPath("/x/../y"); got != "/y" {
-		t.Errorf("absolute path: got %s", got)
-	}
-}
 
 func TestExitCodeIsTheCommands(t *testing.T) {
 	for script, want := range map[string]int{"exit 7": 7, "kill -TERM $$": 128 + int(syscall.SIGTERM)} {

@@ -57,10 +57,6 @@ func runCommand(s cluster.State, args []string) error {
 		}
 	}
 	cmd := exec.Command(args[0], args[1:]...)
-	var err error
-	if cmd.Dir, err = absPath("."); err != nil {
-		return err
-	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	sigs := make(chan os.Signal, 8)
 	signal.Notify(sigs, endSignals...)

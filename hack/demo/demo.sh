@@ -23,6 +23,7 @@ fi
 
 echo "Building the demo (the first time, 20 minutes on two cores for the cluster's parts)"
 # Without -buildvcs=false, Go refuses to build in a checkout that belongs to another user.
+export CGO_ENABLED="${CGO_ENABLED:-0}" # as make sets it, or all is compiled twice
 go build -buildvcs=false -o bin/manager ./cmd
 go build -buildvcs=false -o bin/kubectl-snapsched ./cmd/kubectl-snapsched
 go -C hack/cluster build -buildvcs=false -o "$PWD/bin/cluster" .
@@ -45,7 +46,7 @@ keep)
 
 The cluster and the operator keep running. In this folder:
 
-  eval "\$(go -C hack/cluster run . env --dir $kept)"
+  eval "\$(bin/cluster env --dir $kept)"
   export PATH="\$PWD/bin:\$PATH"
   kubectl snapsched status
   kubectl explain snapsched.spec

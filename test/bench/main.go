@@ -195,7 +195,7 @@ func prepare(ctx context.Context, f flags, dir string) (b *bench, err error) {
 	b.result.describe(strings.TrimSpace(fmt.Sprintf("%d PVCs and %d rounds and %d snapshots at a restart %s", b.claims, b.rounds, b.restart,
 		strings.Join(append(slices.Clone(f.env), f.operator), " "))))
 	if b.assets = os.Getenv("KUBEBUILDER_ASSETS"); b.assets == "" {
-		return nil, errors.New("KUBEBUILDER_ASSETS is not set: use make bench, or set it to what 'go -C hack/cluster run . assets' prints")
+		return nil, errors.New("KUBEBUILDER_ASSETS is not set: use make bench, or set it to what 'bin/cluster assets' prints")
 	}
 	if b.manifest, err = readManifest(b.root); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func buildImages(ctx context.Context) {
 	dir := GinkgoT().TempDir()
 	program, archive := filepath.Join(dir, "inpod"), filepath.Join(dir, "inpod.tar")
 	run(ctx, nil, "env", "CGO_ENABLED=0", "go", "build", "-o", program, "./test/deploy/inpod")
-	run(ctx, nil, "go", "-C", "hack/cluster", "run", ".", "image", "--name", inpodImage, "--out", archive, program)
+	run(ctx, nil, "bin/cluster", "image", "--name", inpodImage, "--out", archive, program)
 	load(ctx, archive)
 }
 
@@ -48,7 +48,7 @@ func buildImage(ctx context.Context, tree, tag string) {
 
 func load(ctx context.Context, archive string) {
 	GinkgoHelper()
-	run(ctx, nil, "go", "-C", "hack/cluster", "run", ".", "load", "--dir", cluster.State.Dir, archive)
+	run(ctx, nil, "bin/cluster", "load", "--dir", cluster.State.Dir, archive)
 }
 
 // kustomize builds config/crd and config/default of a checkout as users do, with an overlay that sets the image.
@@ -92,7 +92,7 @@ var _ = Describe("the image", func() {
 
 		user := regexp.MustCompile(`(?m)^USER (.*)$`).FindStringSubmatch(dockerfile)
 		Expect(user).To(HaveLen(2), dockerfile)
-		help := run(ctx, nil, "go", "-C", "hack/cluster", "run", ".", "image", "--help")
+		help := run(ctx, nil, "bin/cluster", "image", "--help")
 		Expect(help).To(ContainSubstring(`(default "` + user[1] + `")`))
 		Expect(dockerfile).To(HaveSuffix(`ENTRYPOINT ["/manager"]`))
 	})
