@@ -134,6 +134,10 @@ export GOFLAGS := $(shell go env GOFLAGS) -vet=off
 # The random seed of simulations: the same each time, and another every night.
 SEED ?= 1
 
+# GOTEST is 'go test' that prints a line for each package, their sum, and all output of a test that fails. Ginkgo does it for its suites: in
+# test-integration, it drops what their processes print beside it, which is client-go's warning at each start of a cache.
+GOTEST = $(GOTESTSUM) --format=pkgname --format-hide-empty-pkg --hide-summary=skipped --
+
 # Packages whose tests need no API server.
 UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/hack/site$$|/test/faults/internal/simulation$$|/enginetest$$|/internal/controller(/|$$)')
 
@@ -163,30 +167,31 @@ test-all: test-race test-simulations test-modules test-e2e test-deploy ## Run al
 .PHONY: test-unit
 test-unit: ## Run the tests that need no API server.
 	@echo "== Unit tests"
-	go test $(UNIT_PACKAGES)
-	go test $(SIMULATED_PACKAGES) -rapid.seed='$(SEED)'
+	@$(GOTEST) $(UNIT_PACKAGES)
+	@echo "== A few simulations, drawn with SEED=$(SEED)"
+	@$(GOTEST) $(SIMULATED_PACKAGES) -rapid.seed='$(SEED)'
 
 .PHONY: test-race
 test-race: ## Run the unit tests with the race detector (skipped without a C compiler).
 	@if [ "$(CGO)" != 1 ]; then echo "== SKIPPED, nothing was tested: the race detector needs cgo, and so a C compiler"; exit 0; fi; \
-	echo "== Unit tests, with the race detector"; set -x; CGO_ENABLED=1 go test -race $(UNIT_PACKAGES)
+	echo "== Unit tests, with the race detector"; CGO_ENABLED=1 $(GOTEST) -race $(UNIT_PACKAGES)
 
 .PHONY: test-simulations
 test-simulations: ## Run 100 simulations of weeks or months (minutes), half of them of groups, drawn with SEED.
-	@echo "== Simulations, without the race detector"
-	go test -timeout=60m $(SIMULATED_PACKAGES) -run='^TestSimulations' -rapid.checks=50 -rapid.seed='$(SEED)'
+	@echo "== Simulations, without the race detector, drawn with SEED=$(SEED)"
+	@$(GOTEST) -timeout=60m $(SIMULATED_PACKAGES) -run='^TestSimulations' -rapid.checks=50 -rapid.seed='$(SEED)'
 
 .PHONY: test-modules
 test-modules: bin/cluster ## Run the tests of the local cluster, of alerts and dashboard, of the Helm chart and of the site, and kubebuilder's scaffolding.
 	@echo "== Unit tests of the local cluster"
-	go -C hack/cluster test ./...
+	@cd hack/cluster && $(GOTEST) ./...
 	@echo "== Alerts and dashboard, evaluated by Prometheus, and GitOps by Flux and Argo CD's engines (compiling them takes minutes the first time)"
 	@$(assets); \
-	go -C test/observe test -count=1 ./...
+	cd test/observe && $(GOTEST) -count=1 ./...
 	@echo "== Helm chart, rendered by Helm and compared with the output of kustomize"
-	go -C hack/helm test -count=1 ./...
+	@cd hack/helm && $(GOTEST) -count=1 ./...
 	@echo "== The site, built by Hugo (compiling it takes minutes the first time)"
-	go test -count=1 ./hack/site
+	@$(GOTEST) -count=1 ./hack/site
 	@echo "== kubebuilder adds an API to a copy of the project"
 	@$(assets); \
 	KUBEBUILDER="$(KUBEBUILDER)" MAKE="$(MAKE)" hack/verify-scaffold.sh
@@ -198,8 +203,8 @@ test-integration: bin/cluster ## Run the tests that need a real API server, buil
 	@echo "== Integration tests: a real API server and etcd"
 	@$(assets); \
 	echo "KUBEBUILDER_ASSETS=$$KUBEBUILDER_ASSETS"; \
-	go test -count=1 $(INTEGRATION_PACKAGES); \
-	$(GINKGO) run --keep-going --procs=$(INTEGRATION_PROCESSES) --timeout=15m $(INTEGRATION_SUITES)
+	$(GOTEST) -count=1 $(INTEGRATION_PACKAGES); \
+	$(GINKGO) run --keep-going --procs=$(INTEGRATION_PROCESSES) --timeout=15m --output-interceptor-mode=none $(INTEGRATION_SUITES)
 
 .PHONY: test-e2e
 test-e2e: bin/cluster ## Run the end-to-end tests on a new local cluster with a CSI snapshot stack. KUBERNETES=1.33.13 SNAPSHOTTER=8.2.0 chooses releases.
@@ -380,6 +385,7 @@ KUBECTL ?= kubectl
 KUSTOMIZE ?= $(call go-tool,kustomize)
 CONTROLLER_GEN ?= $(call go-tool,controller-gen)
 GINKGO ?= $(call go-tool,ginkgo)
+GOTESTSUM ?= $(call go-tool,gotestsum)
 KUBEBUILDER ?= $(call go-tool,kubebuilder)
 GOLANGCI_LINT ?= $(call go-tool,golangci-lint)
 GOVULNCHECK ?= $(call go-tool,govulncheck)
@@ -398,6 +404,7 @@ dependencies: ## Download all modules and build the tools, so that other targets
 	$(CONTROLLER_GEN) --version
 	$(KUSTOMIZE) version
 	$(GINKGO) version
+	$(GOTESTSUM) --version
 	$(KUBEBUILDER) version > /dev/null
 	$(GOLANGCI_LINT) version
 	$(GOVULNCHECK) -version

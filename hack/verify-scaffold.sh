@@ -29,7 +29,7 @@ expect "the CRD of probes was not generated" test -s config/crd/bases/snapshots.
 expect "cmd does not start the controller" grep --quiet 'ProbeReconciler' cmd/main.go
 expect "the linter would refuse that cmd imports the controller" grep --quiet -- '- mapcontroller.dev/snapshotschedule/internal/controller' .golangci.yml
 "${MAKE:-make}" --no-print-directory --dry-run test-integration KUBEBUILDER_ASSETS=assets > "$copy/integration"
-expect "make test-integration does not run the controller's suite" grep --quiet 'go test .* ./internal/controller/' "$copy/integration"
+expect "make test-integration does not run the controller's suite" grep --quiet 'gotestsum .* ./internal/controller/' "$copy/integration"
 echo "== the suite of the new controller"
 expect "the suite of the new controller fails" go test ./internal/controller/...
 exit "$failed"

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -32,6 +33,7 @@ func Run(t *testing.T, name string) {
 		t.Fatal("KUBEBUILDER_ASSETS is not set: these tests need kube-apiserver and etcd. Run them with make test-integration, " +
 			"or set it to what 'setup-envtest use -p path' prints")
 	}
+	klog.SetLogger(GinkgoLogr) // client-go's messages are shown with a spec that fails, and only there
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(30 * time.Second)
 	SetDefaultEventuallyPollingInterval(25 * time.Millisecond)
