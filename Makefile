@@ -42,6 +42,10 @@ all: build
 help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*##"; printf "\nUsage:\n  make \033[36m<target>\033[0m\n"} /^[a-zA-Z_0-9-]+:.*?##/ { printf "  \033[36m%-17s\033[0m %s\n", $$1, $$2 } /^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) } ' $(MAKEFILE_LIST)
 
+.PHONY: try
+try: ## Try the operator in a shell: a cluster of its own on this machine, with first PVCs and a schedule. Leaving the shell removes all.
+	@hack/demo/demo.sh try
+
 .PHONY: demo
 demo: ## Watch the operator at work for two minutes, on a cluster of its own on this machine. KEEP=1 leaves it running.
 	@hack/demo/demo.sh $(if $(filter-out 0,$(KEEP)),keep)

@@ -4,6 +4,7 @@
 #   hack/demo/demo.sh         on a cluster of its own, which is removed at the end
 #   hack/demo/demo.sh keep    the same, but cluster and operator stay up
 #   hack/demo/demo.sh down    stops and removes what keep has left
+#   hack/demo/demo.sh try     instead of the demo, a shell to try the operator in, with first PVCs and a schedule
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -21,7 +22,7 @@ if [ "${1:-}" = down ] && [ ! -d "$kept" ]; then
   exit
 fi
 
-echo "Building the demo (the first time, 20 minutes on two cores for the cluster's parts)"
+echo "Building (the first time, 20 minutes on two cores for the cluster's parts)"
 # Without -buildvcs=false, Go refuses to build in a checkout that belongs to another user.
 export CGO_ENABLED="${CGO_ENABLED:-0}" # as make sets it, or all is compiled twice
 go build -buildvcs=false -o bin/manager ./cmd
@@ -55,6 +56,9 @@ To stop and remove everything:
 
   make demo-down
 END
+  ;;
+try)
+  exec bin/cluster run -- hack/demo/try.sh
   ;;
 *)
   exec bin/cluster run -- hack/demo/steps.sh

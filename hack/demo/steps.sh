@@ -7,9 +7,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 [ -n "${SNAPSCHED_CLUSTER_DIR:-}" ] || { echo "The demo needs a cluster of its own. Start it with: make demo"; exit 1; }
-log="$SNAPSCHED_CLUSTER_DIR/logs/operator.log"
-# The user's preferences and discovery cache must not change what kubectl prints.
-export KUBERC=off KUBECACHEDIR="$SNAPSCHED_CLUSTER_DIR/kubectl-cache"
+keep="${1:-}"
+. hack/demo/operator.sh
 
 # A terminal has colors, and a last line that changes while a step waits.
 live=
@@ -42,23 +41,6 @@ run() {
 fail() {
   failure="$1"
   exit 1
-}
-
-# The operator is a process of this machine. A watchdog ends it if this script is killed.
-start_operator() {
-  nohup bin/manager --health-probe-bind-address=0 --status-interval=1s </dev/null >>"$log" 2>&1 &
-  operator=$!
-  echo "$operator" >"$SNAPSCHED_CLUSTER_DIR/operator.pid" # demo.sh stops an operator that was kept
-  [ "$keep" ] || (
-    trap '' INT TERM HUP
-    while kill -0 $$ && kill -0 "$operator"; do sleep 1; done
-    kill -KILL "$operator"
-  ) >/dev/null 2>&1 &
-}
-
-kill_operator() {
-  kill -KILL "$1" 2>/dev/null || true
-  wait "$1" 2>/dev/null || true
 }
 
 # look reads namespace demo: what the functions below are about.
@@ -116,7 +98,7 @@ await() {
   printf '  %s %s %s\n' "$(paint "$green" ✓)" "$1" "$(paint "$dim" "($((SECONDS - start))s)")"
 }
 
-keep="${1:-}" operator='' stopped='' failure=''
+stopped='' failure=''
 # The end, also that of a step that fails and of an interruption.
 finish() {
   local code=$?

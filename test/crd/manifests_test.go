@@ -217,6 +217,7 @@ var _ = Describe("config", func() {
 		Entry("for Flux, of one namespace", "config/gitops/flux/schedules/shop.yaml", "", 1),
 		Entry("for Flux, of another namespace", "config/gitops/flux/schedules/bank.yaml", "", 1),
 		Entry("in the demo, of a namespace", "hack/demo/schedule.yaml", "", 1),
+		Entry("to try the operator", "hack/demo/try.yaml", "", 1),
 		Entry("in the demo, of all namespaces", "hack/demo/fleet.yaml", "", 1))
 
 	It("has samples that the API server accepts, of every file", func() {
