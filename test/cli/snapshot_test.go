@@ -282,6 +282,15 @@ var _ = Describe("snapshot", func() {
 		Expect(api.Status().Update(ctx, s)).To(Succeed())
 		Expect(env.exits(3, "snapshot", "nightly", "--wait", "--timeout", "1s")).To(
 			ContainSubstring("SnapshotSchedule nightly is not ready: SnapshotsFailing: quota exceeded\n"))
+
+		answered := s.Status.Conditions[0]
+		answered.Status = metav1.ConditionTrue
+		s = get(schedule)
+		s.Status.Conditions = []metav1.Condition{answered} // which an operator wrote that may be dead
+		Expect(api.Status().Update(ctx, s)).To(Succeed())
+		Expect(env.exits(3, "snapshot", "nightly", "--wait", "--timeout", "1s")).To(
+			ContainSubstring("SnapshotSchedule nightly has not answered the request. What it waits for, and whether the operator " +
+				"shows a sign of life: kubectl snapsched status nightly -n " + env.namespace + "\n"))
 	})
 
 	It("with --wait, does not take another's snapshot for the schedule's", func() {

@@ -240,6 +240,9 @@ func (r *request) explain(ctx context.Context) error {
 			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s has no status: does the operator run?", r.inNamespace(s)))
 		case ready.Status != metav1.ConditionTrue:
 			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s is not ready: %s: %s", r.inNamespace(s), ready.Reason, ready.Message))
+		case t.state == "": // a stored condition is no sign of life
+			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s has not answered the request. What it waits for, and whether the operator "+
+				"shows a sign of life: kubectl snapsched status %s -n %s", r.inNamespace(s), s.Name, s.Namespace))
 		}
 	}
 	return nil
