@@ -33,7 +33,7 @@ type Classes struct {
 }
 
 // knows returns whether the classes of snapshots, or of group snapshots, were read.
-func (c Classes) knows(ofGroup bool) bool { return c.Known && !(ofGroup && c.GroupsUnknown) }
+func (c Classes) knows(ofGroup bool) bool { return c.Known && (!ofGroup || !c.GroupsUnknown) }
 
 // each yields the classes of snapshots, or of group snapshots, with their drivers.
 func (c Classes) each(ofGroup bool) iter.Seq2[client.Object, driver] {
