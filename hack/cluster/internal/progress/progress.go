@@ -28,7 +28,7 @@ func Run(w io.Writer, steps []Step) error {
 	pause, begin, end, width := 30*time.Second, "", "\n", 1000
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		pause, begin, end = time.Second, "\r\033[K", ""
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			width = columns - 1 // a longer line would not be rewritten as a whole
 		}
 	}

@@ -5,6 +5,7 @@ package progress
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -30,4 +31,15 @@ func TestALongStepAddsALineEachHalfMinute(t *testing.T) {
 			t.Errorf("got %v and\n%s", err, out.String())
 		}
 	})
+}
+
+func TestATerminalCanHaveNoSize(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	if err := Run(terminal, []Step{{Name: "step", Do: func(func(string)) error { return nil }}}); err != nil {
+		t.Error(err)
+	}
 }
