@@ -41,7 +41,7 @@ var (
 	singleClasses = kindOfClass{
 		name: "VolumeSnapshotClass", resource: "volumesnapshotclass", annotation: annotationDefaultClass, whose: "PVC",
 		wrong: v1alpha1.ReasonWrongSnapshotClass, notOne: v1alpha1.ReasonNoDefaultSnapshotClass, lists: true,
-		driverOf: func(claims []*corev1.PersistentVolumeClaim) (driver, Problem) { return driverOf(claims[0]), Problem{} },
+		driverOf: driverOfFirst,
 		refusals: []refusal{Classes.missing, Classes.unsuited, Classes.ofOthers, Classes.unlisted, Classes.noDefault},
 		unnamed:  2,
 	}
@@ -276,6 +276,14 @@ func notOneDefault(kind *kindOfClass, d driver, all, defaults []string) string {
 	}
 	return fmt.Sprintf("none of the %d classes of %s is its default: %s; name one in the schedule, or make one the default: %s '%s' %s=true",
 		len(all), d, report.List(all, maxNames), annotate, all[0], kind.annotation)
+}
+
+// driverOfFirst returns the driver of a PVC, which may be gone.
+func driverOfFirst(claims []*corev1.PersistentVolumeClaim) (d driver, refused Problem) {
+	if len(claims) > 0 {
+		d = driverOf(claims[0])
+	}
+	return d, Problem{}
 }
 
 // driverOfGroup returns the driver of the PVCs of a group, empty if it is unknown.

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -251,71 +249,55 @@ func (f *inFlight) count(parent types.NamespacedName, o client.Object, series []
 	})
 }
 
-// made returns what the limits need to know of a snapshot; not ok unless the operator made
+// made returns what the limits need to know of a snapshot, or a group snapshot; not ok unless the operator made
 // it: of a schedule and PVCs that exist, and under the name that it computes. Whoever may
 // create snapshots can put our labels on them.
 func (f *inFlight) made(parent types.NamespacedName, o client.Object, series []client.Object) (s limits.Snapshot, ok bool) {
-	owner := f.schedule(parent)
-	if owner == nil || !Ownership.Owns(owner, o) {
+	owner, taken := f.schedule(parent), backup.Of(o)
+	if owner == nil || !Ownership.Owns(owner, o) || taken.Imported { // of what was imported, nothing is in progress
 		return s, false
 	}
 	s = limits.Snapshot{Namespace: o.GetNamespace(), Name: o.GetName(), Schedule: owner.Name, ReadyDeadline: f.readyDeadline(owner)}
-	if v, isGroup := o.(*groupv1.VolumeGroupSnapshot); isGroup {
-		return s, f.madeGroup(owner, v, &s, series)
-	}
-	v := o.(*snapshotv1.VolumeSnapshot)
-	claim, classes := f.claim(v.Namespace, backup.ClaimName(v)), f.classes()
-	taken := backup.Of(v)
-	gone := claim == nil && !taken.Uncut()
-	if gone { // the storage goes on with what it has cut
-		claim = &corev1.PersistentVolumeClaim{}
-		claim.Name, claim.UID = backup.ClaimName(v), types.UID(v.Labels[v1alpha1.LabelMapKey])
-	}
-	if claim == nil || string(claim.UID) != v.Labels[v1alpha1.LabelMapKey] ||
-		v.Name != snapshotName(owner.UID, claim.UID, claim.Name, backup.SlotOf(v)) {
+	key, kind := o.GetLabels()[v1alpha1.LabelMapKey], kindFor(o)
+	if s.Name != snapshotName(owner.UID, types.UID(key), cmp.Or(backup.ClaimName(o), owner.Name), backup.SlotOf(o)) ||
+		kind.ofGroup && !backup.IsGroupKey(key) {
 		return s, false
 	}
-	s.Volumes = []string{string(claim.UID)}
-	limit := classes.driverIn(v) // the snapshot controller may have chosen the class, by the volume
-	if limit == "" {
-		w := wantedBy(&owner.Spec.SnapshotTemplate.Spec, nil)
-		limit = classes.limitedBy(w, driverOf(claim), v.Spec.VolumeSnapshotClassName)
-		limit, _ = classes.limitOf(limit, series, claim.CreationTimestamp.Time)
-	}
-	s.Limit = string(limit)
-	return s, true
-}
-
-// madeGroup says of which PVCs and which driver a group snapshot is: an uncut one as far as they exist. With what it has
-// cut, the storage goes on, whatever becomes of them.
-func (f *inFlight) madeGroup(
-	owner *v1alpha1.SnapshotSchedule, v *groupv1.VolumeGroupSnapshot, s *limits.Snapshot, series []client.Object,
-) (ok bool) {
-	key, taken := v.Labels[v1alpha1.LabelMapKey], backup.Of(v)
-	// Of what was imported, nothing is in progress.
-	if !backup.IsGroupKey(key) || v.Name != groupName(owner, key, backup.SlotOf(v)) || taken.Imported {
-		return false
-	}
 	var claims []*corev1.PersistentVolumeClaim
-	for name, uid := range backup.ClaimsOf(v) {
-		claim := f.claim(v.Namespace, name)
+	for name, uid := range recordedClaims(o, key) {
+		claim := f.claim(s.Namespace, name)
 		exists := claim != nil && claim.UID == uid
 		if exists {
 			claims = append(claims, claim)
 		}
-		if exists || !taken.Uncut() {
+		// The storage goes on with what it has cut, whatever becomes of the PVCs.
+		if exists || !taken.Uncut() && (kind.ofGroup || claim == nil) {
 			s.Volumes = append(s.Volumes, string(uid))
 		}
 	}
 	slices.Sort(s.Volumes) // the same in each pass
-	classes := f.classes()
-	limit := classes.driverIn(v)
-	if limit == "" {
-		_, limit, _ = classes.choose(wanted{kind: &groupClasses, claims: claims, name: v.Spec.VolumeGroupSnapshotClassName})
-		limit, _ = classes.limitOf(limit, series, oldestOf(claims))
+	s.Limit = string(f.limitOf(owner, o, claims, series))
+	return s, len(s.Volumes) > 0
+}
+
+// limitOf returns the driver whose limits a snapshot, or a group snapshot, counts towards.
+func (f *inFlight) limitOf(
+	owner *v1alpha1.SnapshotSchedule, o client.Object, claims []*corev1.PersistentVolumeClaim, series []client.Object,
+) driver {
+	classes, class := f.classes(), backup.ClassOf(o)
+	if of := classes.driverIn(o); of != "" { // the snapshot controller may have chosen the class, by the volume
+		return of
 	}
-	s.Limit = string(limit)
-	return len(s.Volumes) > 0
+	w := wantedBy(&owner.Spec.SnapshotTemplate.Spec, claims)
+	if kind := kindFor(o); kind.ofGroup {
+		w = wanted{kind: kind, claims: claims, name: class}
+	}
+	limit := driver("")
+	if d, refused := w.kind.driverOf(claims); refused.Reason == "" {
+		limit = classes.limitedBy(w, d, class)
+	}
+	limit, _ = classes.limitOf(limit, series, oldestOf(claims))
+	return limit
 }
 
 func (f *inFlight) classes() Classes {
