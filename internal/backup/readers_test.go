@@ -20,7 +20,7 @@ var read = regexp.MustCompile(`\.Status\.(ReadyToUse|Error|CreationTime|Bound\w+
 
 // Those that fill the cache, make a snapshot or write what this package reads.
 var writers = []string{
-	"snapshots/strip.go", "snapshots/intern.go", "snapshots/group.go", "snapshots/snapshot.go",
+	"snapshots/cached/strip.go", "snapshots/cached/intern.go", "snapshots/group.go", "snapshots/snapshot.go",
 	"cli/holders/holders.go", "cli/migrate/internal/core/adopt.go", "cli/recovery/clone.go",
 	"cli/rollback/internal/core/build.go", "cli/verify/drill.go", "cli/verify/verify.go",
 }

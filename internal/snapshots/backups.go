@@ -21,12 +21,13 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/cached"
 )
 
 // members are what labels and listing make of VolumeSnapshots that the snapshot controller
 // makes for a group snapshot.
 var members = mapcontroller.Children{
-	Object: &snapshotv1.VolumeSnapshot{}, Label: v1alpha1.LabelGroupSnapshot, Strip: stripMember, Made: backup.MadeFor, Claims: claimsMember,
+	Object: &snapshotv1.VolumeSnapshot{}, Label: v1alpha1.LabelGroupSnapshot, Strip: cached.Member, Made: backup.MadeFor, Claims: claimsMember,
 }
 
 // backups are the snapshots of a PVC, or the group snapshots of a group, as decisions see them.

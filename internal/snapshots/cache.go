@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/cached"
 )
 
 // CacheOptions restricts the cache to what is read: the snapshots that carry a
@@ -42,15 +43,24 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&snapshotv1.VolumeSnapshot{}: {
 				Label:     labels.NewSelector().Add(*tagged),
-				Transform: newInterner().transform,
+				Transform: cached.NewSnapshots().Transform,
 			},
-			&corev1.PersistentVolumeClaim{}:     {Transform: newClaimInterner().transform},
-			&snapshotv1.VolumeSnapshotClass{}:   {Transform: stripClass},
-			&groupv1.VolumeGroupSnapshot{}:      {Label: labels.NewSelector().Add(*tagged), Transform: stripGroup},
-			&groupv1.VolumeGroupSnapshotClass{}: {Transform: stripClass},
-			&v1alpha1.SnapshotSchedule{}:        {Transform: stripSchedule},
+			&corev1.PersistentVolumeClaim{}:     {Transform: claimFields.Transform()},
+			&snapshotv1.VolumeSnapshotClass{}:   {Transform: cached.Class(classAnnotations...)},
+			&groupv1.VolumeGroupSnapshot{}:      {Label: labels.NewSelector().Add(*tagged), Transform: cached.Group},
+			&groupv1.VolumeGroupSnapshotClass{}: {Transform: cached.Class(classAnnotations...)},
+			&v1alpha1.SnapshotSchedule{}:        {Transform: cached.Schedule},
 		},
 	}
+}
+
+// claimFields are what decisions read of a PVC.
+var claimFields = &cached.ClaimFields{
+	Annotations: []string{
+		v1alpha1.AnnotationExclude, annotationProvisioner, annotationBetaProvisioner, corev1.BetaStorageClassAnnotation,
+	},
+	Drivers:  [...]string{annotationProvisioner, annotationBetaProvisioner},
+	IsDriver: func(name string) bool { return driverNamed(name) != "" },
 }
 
 // withoutNamespaces drops the index of snapshots by namespace, which every informer

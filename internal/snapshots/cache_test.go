@@ -20,7 +20,12 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/cached"
 )
+
+const maxName = 253
+
+var stripSnapshot, stripMember, stripGroup, stripSchedule, newInterner = cached.Snapshot, cached.Member, cached.Group, cached.Schedule, cached.NewSnapshots
 
 // fullSnapshot returns a snapshot with every field that one has on a real
 // cluster.
@@ -132,7 +137,7 @@ func TestStripKeepsTheClassAndSharesItsName(t *testing.T) {
 	intern := newInterner()
 	cached := func(s snapshotBuilder) *string {
 		s.Spec.VolumeSnapshotClassName = ptr.To("fast")
-		return strip(t, intern.transform, s.VolumeSnapshot).Spec.VolumeSnapshotClassName
+		return strip(t, intern.Transform, s.VolumeSnapshot).Spec.VolumeSnapshotClassName
 	}
 	first := cached(uncut(time.Hour))
 	for _, s := range []snapshotBuilder{uncut(time.Minute), uploading(time.Hour), ready(time.Hour), imported(time.Hour)} {
@@ -161,9 +166,9 @@ func TestStrippingTwiceChangesNothing(t *testing.T) {
 	if got := toJSON(strip(t, stripSnapshot, once)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	claimed := strip(t, stripClaim, claim("data").of(testDriver).PersistentVolumeClaim)
+	claimed := strip(t, claimFields.Strip, claim("data").of(testDriver).PersistentVolumeClaim)
 	want = toJSON(claimed)
-	if got := toJSON(strip(t, stripClaim, claimed)); got != want {
+	if got := toJSON(strip(t, claimFields.Strip, claimed)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -173,7 +178,7 @@ func TestStripLeavesOtherTypesUnchanged(t *testing.T) {
 		if got, err := stripSnapshot(o); got != o || err != nil {
 			t.Errorf("snapshot: %v, %v", got, err)
 		}
-		if got, err := stripClaim(o); got != o || err != nil {
+		if got, err := claimFields.Strip(o); got != o || err != nil {
 			t.Errorf("claim: %v, %v", got, err)
 		}
 		if got, err := stripSchedule(o); got != o || err != nil {
@@ -237,7 +242,7 @@ func TestStripClaim(t *testing.T) {
 	full.Finalizers = []string{"kubernetes.io/pvc-protection"}
 	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
 	full.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: "Resizing"}}
-	if got := toJSON(strip(t, stripClaim, full)); got != want {
+	if got := toJSON(strip(t, claimFields.Strip, full)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -261,7 +266,7 @@ func TestRestoringFrom(t *testing.T) {
 		"clone of a PVC":                 {pending().from("", "PersistentVolumeClaim", "s"), "", ""},
 		"another group's VolumeSnapshot": {pending().from("example.com", "VolumeSnapshot", "s"), "", ""},
 		"ref of another kind":            {pending().fromRef("example.com", "Backup", "", "s"), "", ""},
-		"after the transform":            {claimBuilder{strip(t, stripClaim, pending().from(group, "VolumeSnapshot", "s").PersistentVolumeClaim)}, "shop", "s"},
+		"after the transform":            {claimBuilder{strip(t, claimFields.Strip, pending().from(group, "VolumeSnapshot", "s").PersistentVolumeClaim)}, "shop", "s"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/cached"
 )
 
 // limited is a class with annotations: pairs of a name without the domain and a value.
@@ -64,7 +65,7 @@ func TestCapacityOfADriver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, o := range tc.classes {
-				stripped, err := stripClass(o)
+				stripped, err := cached.Class(classAnnotations...)(o)
 				must(t, err)
 				o.SetAnnotations(stripped.(client.Object).GetAnnotations()) // as the cache has it
 			}

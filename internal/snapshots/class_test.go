@@ -17,6 +17,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/cached"
 )
 
 const testDriver = "csi.example.com"
@@ -257,7 +258,7 @@ func TestSelects(t *testing.T) {
 			s.Spec.StorageClassNames = tc.classes
 			p, err := Compile(s.SnapshotSchedule)
 			must(t, err)
-			stripped := strip(t, newClaimInterner().transform, tc.claim.DeepCopy())
+			stripped := strip(t, claimFields.Transform(), tc.claim.DeepCopy())
 			if p.Selects(tc.claim.PersistentVolumeClaim) != tc.want || p.Selects(stripped) != tc.want {
 				t.Errorf("selects: %v, stripped: %v, want %v", !tc.want, p.Selects(stripped), tc.want)
 			}
@@ -274,10 +275,10 @@ func TestStripClassKeepsWhatDecisionsRead(t *testing.T) {
 	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
 	full.OwnerReferences = []metav1.OwnerReference{every("6h").ownerReference()}
 	full.Parameters = map[string]string{"a": "b"}
-	if got := toJSON(strip(t, stripClass, full)); got != want {
+	if got := toJSON(strip(t, cached.Class(classAnnotations...), full)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got, err := stripClass("tombstone"); got != "tombstone" || err != nil {
+	if got, err := cached.Class(classAnnotations...)("tombstone"); got != "tombstone" || err != nil {
 		t.Errorf("another type becomes %v, %v", got, err)
 	}
 }
@@ -304,14 +305,14 @@ func TestClassChanged(t *testing.T) {
 // PVCs of one driver and storage class share what they have in common; none of them
 // gets what is another's.
 func TestClaimsShareTheirStorage(t *testing.T) {
-	intern := newClaimInterner()
+	transform := claimFields.Transform()
 	cached := func(change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 		c := claim("data").of(testDriver).with(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = ptr.To("fast") })
 		if change != nil {
 			change(c.PersistentVolumeClaim)
 		}
-		want := toJSON(strip(t, stripClaim, c.DeepCopy()))
-		got := strip(t, intern.transform, c.PersistentVolumeClaim)
+		want := toJSON(strip(t, claimFields.Strip, c.DeepCopy()))
+		got := strip(t, transform, c.PersistentVolumeClaim)
 		if toJSON(got) != want {
 			t.Errorf("cached as %s, want %s", toJSON(got), want)
 		}

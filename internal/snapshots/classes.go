@@ -97,25 +97,6 @@ var capacityAnnotations = []string{
 // classAnnotations are those that decisions read.
 var classAnnotations = append([]string{annotationDefaultClass, annotationDefaultGroupClass}, capacityAnnotations...)
 
-// stripClass reduces a VolumeSnapshotClass, or a VolumeGroupSnapshotClass, to what decisions read.
-func stripClass(o any) (any, error) {
-	switch class := o.(type) {
-	case *snapshotv1.VolumeSnapshotClass:
-		class.Parameters = nil
-	case *groupv1.VolumeGroupSnapshotClass:
-		class.Parameters = nil
-	default:
-		return o, nil
-	}
-	class := o.(client.Object)
-	class.SetManagedFields(nil)
-	class.SetFinalizers(nil)
-	class.SetLabels(nil)
-	class.SetOwnerReferences(nil)
-	class.SetAnnotations(only(class.GetAnnotations(), classAnnotations...))
-	return o, nil
-}
-
 // classChanged returns whether an update of a class may change a decision.
 func classChanged(before, after client.Object) bool {
 	was, _ := driverOfClass(before)

@@ -39,11 +39,8 @@
 //	origin.go       whose requests and confirmations apply to a schedule, and by which spec it is decided
 //	cache.go        what the cache holds, and how it is filled
 //	snapshot.go     the VolumeSnapshot that is created, and its name
-//	intern.go       shares what is equal in the snapshots of a PVC
-//	internclaim.go  shares what is equal in PVCs
 //	class.go        whether PVCs can be snapshotted, and by which class: of snapshots, and of group snapshots
 //	classes.go      the classes of the cluster
-//	strip.go        which fields the cache keeps
 //	drivererror.go  what drivers say about snapshots
 //	compile.go      a spec, compiled; how many snapshots of a PVC it keeps
 //	driver.go       the storage driver of a PVC
@@ -54,5 +51,6 @@
 //	options.go      the settings of the controller
 //	rest.go         the REST config and REST mapper that the controller needs
 //
+//	cached          which fields the cache keeps, and what is stored once
 //	metrics         the metrics, as one value
 package snapshots

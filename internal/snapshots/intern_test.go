@@ -48,7 +48,7 @@ func TestInterningDoesNotChangeSnapshots(t *testing.T) {
 				}
 				for _, v := range []*snapshotv1.VolumeSnapshot{one, other} {
 					want := toJSON(strip(t, stripSnapshot, v.DeepCopy()))
-					if got := toJSON(strip(t, shared.transform, v)); got != want {
+					if got := toJSON(strip(t, shared.Transform, v)); got != want {
 						t.Errorf("got  %s\nwant %s", got, want)
 					}
 				}
@@ -59,8 +59,8 @@ func TestInterningDoesNotChangeSnapshots(t *testing.T) {
 
 func TestSnapshotsOfAPVCShareValues(t *testing.T) {
 	s, c, shared := every("1h"), nthClaim(1), newInterner()
-	one := strip(t, shared.transform, taken(s, c, 0))
-	other := strip(t, shared.transform, taken(s, c, 1))
+	one := strip(t, shared.Transform, taken(s, c, 0))
+	other := strip(t, shared.Transform, taken(s, c, 1))
 	if &one.OwnerReferences[0] != &other.OwnerReferences[0] ||
 		one.Spec.Source.PersistentVolumeClaimName != other.Spec.Source.PersistentVolumeClaimName {
 		t.Error("each holds its own values")

@@ -31,6 +31,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/cached"
 )
 
 // population is a controller and its stores, which are filled as informers do:
@@ -41,7 +42,7 @@ type population struct {
 	related func(schedule client.Object, mapKey string) []client.Object
 	// calls are those that the controller made to the API server.
 	calls                                 []string
-	interner                              *interner
+	interner                              *cached.Snapshots
 	schedules, claims, snapshots, classes toolscache.Indexer
 }
 
@@ -132,7 +133,7 @@ func (p *population) addClaims(tb testing.TB, s scheduleBuilder, claims, snapsho
 	tb.Helper()
 	for i := range claims {
 		c := nthClaim(i)
-		must(tb, p.claims.Add(transformed(tb, stripClaim, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
+		must(tb, p.claims.Add(transformed(tb, claimFields.Strip, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
 		p.addSnapshots(tb, s, c, 0, snapshotsEach)
 	}
 }
@@ -140,7 +141,7 @@ func (p *population) addClaims(tb testing.TB, s scheduleBuilder, claims, snapsho
 func (p *population) addSnapshots(tb testing.TB, s scheduleBuilder, c claimBuilder, from, to int) {
 	tb.Helper()
 	for n := from; n < to; n++ {
-		must(tb, p.snapshots.Add(transformed(tb, p.interner.transform, taken(s, c, n), &snapshotv1.VolumeSnapshot{})))
+		must(tb, p.snapshots.Add(transformed(tb, p.interner.Transform, taken(s, c, n), &snapshotv1.VolumeSnapshot{})))
 	}
 }
 

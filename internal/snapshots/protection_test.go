@@ -88,7 +88,7 @@ func TestProtectionOfAClaim(t *testing.T) {
 
 func readyImport(age time.Duration) snapshotBuilder {
 	s := imported(age).cut(ago(age))
-	s.Status.ReadyToUse = isReady
+	s.Status.ReadyToUse = new(true)
 	return s
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package snapshots
+package cached
 
 import (
 	"maps"
@@ -18,11 +18,11 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// interner makes the snapshots of a PVC share what is equal in all of them: their
+// Snapshots make the snapshots of a PVC share what is equal in all of them: their
 // labels, owner and source are half of a cached snapshot's size. Cached objects
 // are never changed, so nobody notices. It keeps nothing alive: who creates and
 // deletes snapshots of ever new series takes no memory for good.
-type interner struct {
+type Snapshots struct {
 	mu    sync.Mutex
 	known map[seriesKey]weak.Pointer[common]
 	// classes are the names of the classes of snapshots.
@@ -42,17 +42,18 @@ type common struct {
 	source    *string
 }
 
-func newInterner() *interner {
-	return &interner{known: map[seriesKey]weak.Pointer[common]{}, classes: lru.New(maxClasses)}
+// NewSnapshots returns a value for one cache.
+func NewSnapshots() *Snapshots {
+	return &Snapshots{known: map[seriesKey]weak.Pointer[common]{}, classes: lru.New(maxClasses)}
 }
 
-// transform strips a snapshot and interns it, for the cache.
-func (i *interner) transform(o any) (any, error) {
-	stripped, err := stripSnapshot(o)
-	v, ok := stripped.(*snapshotv1.VolumeSnapshot)
+// Transform strips a snapshot and interns it, for the cache.
+func (i *Snapshots) Transform(o any) (any, error) {
+	v, ok := o.(*snapshotv1.VolumeSnapshot)
 	if !ok {
-		return stripped, err
+		return o, nil
 	}
+	stripSnapshot(v)
 	return pack(v, i.share(v)), nil
 }
 
@@ -90,7 +91,7 @@ func pack(v *snapshotv1.VolumeSnapshot, series *common) *snapshotv1.VolumeSnapsh
 
 // share replaces a snapshot's values by equal ones that another snapshot of the
 // series holds already, and returns them.
-func (i *interner) share(v *snapshotv1.VolumeSnapshot) *common {
+func (i *Snapshots) share(v *snapshotv1.VolumeSnapshot) *common {
 	key := seriesKey{v.Namespace, v.Labels[v1alpha1.LabelMapKey], v.Labels[v1alpha1.LabelSchedule]}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -118,7 +119,7 @@ func (i *interner) share(v *snapshotv1.VolumeSnapshot) *common {
 }
 
 // forget drops a series of which no snapshot is left.
-func (i *interner) forget(key seriesKey) {
+func (i *Snapshots) forget(key seriesKey) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.known[key].Value() == nil { // else others were shared since
