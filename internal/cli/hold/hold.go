@@ -110,7 +110,8 @@ func (h *holdRun) chosen(ctx context.Context) (found []client.Object, err error)
 		return nil, err
 	}
 	if h.claim != "" {
-		claim, err := view.LookUp(ctx, h.holding.Factory.Client, client.ObjectKey{Namespace: h.holding.Factory.Namespace, Name: h.claim}, &corev1.PersistentVolumeClaim{})
+		key := client.ObjectKey{Namespace: h.holding.Factory.Namespace, Name: h.claim}
+		claim, err := view.LookUp(ctx, h.holding.Factory.Client, key, &corev1.PersistentVolumeClaim{})
 		if err != nil {
 			return nil, err
 		}

@@ -28,8 +28,9 @@ import (
 var Forever = retention.Forever
 
 const (
-	// For is how long a rollback or a copy holds a snapshot at first. It renews its hold if that ends within RenewWithin.
-	For         = 24 * time.Hour
+	// For is how long a rollback or a copy holds a snapshot at first.
+	For = 24 * time.Hour
+	// RenewWithin is how soon a hold ends that a rollback or a copy renews.
 	RenewWithin = 12 * time.Hour
 
 	// Nobody is the name of a hold that was set without a reason.

@@ -286,7 +286,8 @@ func (r *request) add(
 	s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim, stopped map[string]string,
 ) {
 	if why := stopped[judge.Key(claim)]; why != "" {
-		r.f.Warn("SnapshotSchedule %s takes no snapshot of the group of PersistentVolumeClaim %s, because of %s", r.inNamespace(s), claim.Name, why)
+		r.f.Warn("SnapshotSchedule %s takes no snapshot of the group of PersistentVolumeClaim %s, because of %s",
+			r.inNamespace(s), claim.Name, why)
 		return
 	}
 	if reason := judge.Refused(claim); reason != "" {

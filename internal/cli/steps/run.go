@@ -72,42 +72,49 @@ func Run[S any](ctx context.Context, r *Runner, machines ...Machine[S]) error {
 	for i, m := range machines {
 		all[i] = &progress[S]{of: m, since: r.Factory.Clock.Now()}
 	}
+	late := func(p *progress[S]) bool { return !p.done && r.Factory.Clock.Since(p.since) > r.Timeout }
 	for {
-		acted := false
-		var waits []string
-		var failed func(error) error
-		for _, p := range all {
-			if p.done {
-				continue
-			}
-			state, err := p.of.Observe(ctx)
-			if err != nil {
-				return p.of.Unfinished(ctx, state, err)
-			}
-			step, err := p.take(ctx, r, state)
-			switch {
-			case err != nil:
-				return p.of.Unfinished(ctx, state, err)
-			case len(step.Changes) > 0:
-				acted = true
-			case !p.done && !step.Unawaited:
-				if waits = append(waits, step.Text); len(waits) == 1 {
-					failed = func(err error) error { return p.of.Unfinished(ctx, state, err) }
-				}
-			}
-		}
+		acted, waits, failed, err := round(ctx, r, all)
 		switch {
+		case err != nil:
+			return err
 		case acted:
 			continue
 		case len(waits) == 0:
 			return nil
-		case r.Timeout > 0 && slices.ContainsFunc(all, func(p *progress[S]) bool { return !p.done && r.Factory.Clock.Since(p.since) > r.Timeout }):
+		case r.Timeout > 0 && slices.ContainsFunc(all, late):
 			return failed(fmt.Errorf("%w after %s: %s", term.ErrTimeout, r.Timeout, strings.Join(waits, "; ")))
 		}
 		if err := Pause(ctx); err != nil {
 			return failed(err)
 		}
 	}
+}
+
+// round takes a step of each machine that is not done. It returns whether one has written, what others wait for, and how the first of
+// these fails.
+func round[S any](ctx context.Context, r *Runner, all []*progress[S]) (acted bool, waits []string, failed func(error) error, err error) {
+	for _, p := range all {
+		if p.done {
+			continue
+		}
+		state, err := p.of.Observe(ctx)
+		var step change.Step
+		if err == nil {
+			step, err = p.take(ctx, r, state)
+		}
+		switch {
+		case err != nil:
+			return false, nil, nil, p.of.Unfinished(ctx, state, err)
+		case len(step.Changes) > 0:
+			acted = true
+		case !p.done && !step.Unawaited:
+			if waits = append(waits, step.Text); len(waits) == 1 {
+				failed = func(err error) error { return p.of.Unfinished(ctx, state, err) }
+			}
+		}
+	}
+	return acted, waits, failed, nil
 }
 
 // take takes the next step, or says what is waited for.

@@ -84,7 +84,8 @@ func (d *drill) outcome(ctx context.Context) (core.Verdict, error) {
 		return core.Verdict{}, err
 	}
 	pods := &corev1.PodList{}
-	err = d.of.f.Client.List(ctx, pods, client.InNamespace(d.job.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(d.job.UID)})
+	ofJob := client.MatchingLabels{batchv1.ControllerUidLabel: string(d.job.UID)}
+	err = d.of.f.Client.List(ctx, pods, client.InNamespace(d.job.Namespace), ofJob)
 	if err != nil {
 		return core.Verdict{}, err
 	}
