@@ -78,6 +78,21 @@ func differsUntil(s *v1alpha1.SnapshotSchedule, from origin) time.Time {
 	return s.Status.Problems[i].SinceTime.Add(differsFor)
 }
 
+// WaitingMark is in the message of the condition Ready while snapshots wait until they may be created. The plugin looks for it.
+const WaitingMark = " waiting (driver"
+
+// waitingText counts the PVCs that wait.
+func waitingText(sum combined) string {
+	if sum.Waiting == 0 {
+		return ""
+	}
+	drivers := " "
+	if len(sum.WaitingFor) > 1 {
+		drivers = "s "
+	}
+	return fmt.Sprintf(", %d%s%s%s)", sum.Waiting, WaitingMark, drivers, report.List(sum.WaitingFor, maxDrivers))
+}
+
 // retainedText counts the PVCs of which deletes free no space.
 func retainedText(sum combined) string {
 	if sum.Retained == 0 {

@@ -8,29 +8,27 @@
 //
 //	judge.go        the same decisions outside of the operator, with their reasons
 //	setup.go        kinds, permissions, and the engine's set-up
-//	report.go       failed writes as problems, and events for new problems
-//	collision.go    why the name of a snapshot is taken
+//	report.go       what became of the writes of a pass, and events for new problems
+//	writes.go       failed writes as problems; why the name of a snapshot is taken
 //	figures.go      the schedule's status as figures of metrics
 //	status.go       the schedule's status
 //	conditions.go   the conditions in it
 //	unprotected.go  counts the PVCs that no schedule protects
 //	mapping.go      which decision is made about a key
 //	map.go          Map and Tombstone: a list of steps about a subject, which is a PVC or a group
-//	rules.go        what is wrong with a subject: the list of rules
+//	rules.go        what is wrong with a subject, or a schedule: the list of rules
 //	observed.go     what rules read
 //	choice.go       by which class a subject is snapshotted, or why it is not; which PVCs are skipped
 //	groups.go       what concerns groups alone: when their PVCs settle, members that are sought, deletes that wait
-//	waits.go        how many snapshots count and wait, and why a group found no room
+//	waiting.go      the slot of a PVC that waits, and what for; how many snapshots count and wait
 //	inflight.go     creates wait until their storage driver has room
 //	nomatch.go      what labels exist where a spec selects no PVC
-//	waiting.go      the slot of a PVC that waits, and what it waits for
 //	capacity.go     what the storage of a driver, and of a PVC, can take
 //	deletes.go      counts deletes when the snapshots are gone
 //	drill.go        what drills of the snapshots of a PVC show
-//	words.go        keeps what drivers said in earlier passes
+//	earlier.go      keeps what drivers said in earlier passes
 //	keystatus.go    a PVC's part of the schedule's status, and how parts are combined
 //	protection.go   whether PVCs can be restored to a recent slot
-//	request.go      the problem of a malformed request; api/v1alpha1 parses requests
 //	edits.go        deletes wait for editDelay after an edit, and for an hour after an adoption
 //	group.go        the VolumeGroupSnapshot that is created; the key of a group
 //	subject.go      what is decided about: a PVC, or a group of them, with its snapshots

@@ -4,7 +4,7 @@
 package snapshots
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -165,7 +165,7 @@ func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, mapKey string, before
 		if p.Reason == v1alpha1.ReasonSnapshotFailed {
 			r.metrics.Failed(client.ObjectKeyFromObject(s))
 		}
-		if !slices.Contains(statusOnly, p.Reason) {
+		if _, is := reasonOf(p.Reason); !is.quiet {
 			r.warn(s, p)
 			if p.Claim != "" && p.Claim == after.Claim {
 				r.warnOnClaim(s, types.UID(mapKey), p)
@@ -211,18 +211,6 @@ func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcom
 	if !created {
 		k.unlessCreated = ""
 	}
-}
-
-// statusOnly are the problems without an event: they say that nothing happened,
-// and an event is for what did. Anybody who may annotate a snapshot can write of drills.
-var statusOnly = []string{
-	v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow,
-	v1alpha1.ReasonDeletionStuck, v1alpha1.ReasonSnapshotKeepsClaim, v1alpha1.ReasonRestorePending,
-	v1alpha1.ReasonNoSnapshotClass, v1alpha1.ReasonWrongSnapshotClass, v1alpha1.ReasonNoDefaultSnapshotClass,
-	v1alpha1.ReasonVolumeLimit, v1alpha1.ReasonVerificationFailed, v1alpha1.ReasonClaimLost, v1alpha1.ReasonGroupWaits,
-	v1alpha1.ReasonGroupSnapshotAPIMissing, v1alpha1.ReasonNoGroupSnapshotClass, v1alpha1.ReasonNoDefaultGroupSnapshotClass,
-	v1alpha1.ReasonMixedDrivers, v1alpha1.ReasonGroupMismatch, v1alpha1.ReasonGroupStopped, v1alpha1.ReasonGroupTooLarge,
-	v1alpha1.ReasonMemberDeleted,
 }
 
 // reportSchedule reports a problem of the schedule itself, whichever PVC is
@@ -285,74 +273,9 @@ func (r *reporter) warnOnClaim(s *v1alpha1.SnapshotSchedule, uid types.UID, p Pr
 
 // action returns what the controller was doing, which the events API requires.
 func action(reason string) string {
-	switch reason {
-	case v1alpha1.ReasonAdoptionRefused:
-		return "Adopt"
-	case v1alpha1.ReasonReleaseFailed:
-		return "Release"
-	case v1alpha1.ReasonRetentionPaused, v1alpha1.ReasonDeleteFailed:
+	if reason == v1alpha1.ReasonRetentionPaused {
 		return "Retire"
 	}
-	return "Snapshot"
-}
-
-// problemsOf returns the failed writes that concern a user. Of those of one kind it
-// returns the first, with the number of the others.
-func problemsOf(failures []mapcontroller.Failure) []Problem {
-	var problems []Problem
-	more := map[string]int{}
-	for _, f := range failures {
-		p := problemOf(f)
-		if slices.ContainsFunc(problems, func(q Problem) bool { return q.Reason == p.Reason }) {
-			more[p.Reason]++
-		} else if p.Reason != "" {
-			problems = append(problems, p)
-		}
-	}
-	for i, p := range problems {
-		if n := more[p.Reason]; n > 0 {
-			problems[i].Message = fmt.Sprintf("%s; and %d more", report.Text(p.Message, maxProblem-len("; and 1000000 more")), n)
-		}
-	}
-	return problems
-}
-
-// internalErrors returns the problem of a decision that panicked. The log has the rest.
-func internalErrors(err error, mapKey string) []Problem {
-	if err == nil { // as always: what errors.As looks for is allocated
-		return nil
-	}
-	if panicked := (*mapcontroller.PanicError)(nil); errors.As(err, &panicked) {
-		message := report.Text(fmt.Sprintf("map key %s: %v", report.Text(mapKey, report.MaxName), panicked), maxProblem)
-		return []Problem{{Reason: v1alpha1.ReasonInternalError, Message: message}}
-	}
-	return nil
-}
-
-// problemOf explains a failed write; without a reason, it is only tried again.
-func problemOf(f mapcontroller.Failure) Problem {
-	name := f.Object.GetName()
-	noun := backup.Noun(f.Object)
-	p := Problem{Claim: backup.ClaimName(f.Object), Message: fmt.Sprintf("%s %s: %s", noun, name, report.Settled(f.Err, name, maxProblem))}
-	switch f.Verb {
-	case mapcontroller.VerbCreate:
-		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, report.Settled(f.Err, name, maxProblem)
-		if errors.Is(f.Err, mapcontroller.ErrNameCollision) {
-			p.Reason = v1alpha1.ReasonNameCollision
-			p.Message = collisionMessage(f.Object, f.Err)
-		}
-	case mapcontroller.VerbDelete:
-		p.Reason = v1alpha1.ReasonDeleteFailed
-	case mapcontroller.VerbRelease:
-		p.Reason = v1alpha1.ReasonReleaseFailed
-		if _, isSchedule := f.Object.(*v1alpha1.SnapshotSchedule); isSchedule {
-			p.Message = report.Settled(f.Err, name, maxProblem)
-		}
-	case mapcontroller.VerbLabel:
-		p.Reason = v1alpha1.ReasonLabelFailed
-	case mapcontroller.VerbAdopt:
-		p.Reason = v1alpha1.ReasonAdoptionRefused
-		p.Message = fmt.Sprintf("%s %s is left alone: %s", noun, name, report.Settled(f.Err, name, maxProblem))
-	}
-	return p
+	_, is := reasonOf(reason)
+	return cmp.Or(is.write, "Snapshot")
 }

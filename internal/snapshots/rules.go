@@ -32,7 +32,7 @@ var rules = []rule{
 	restorePending,
 }
 
-// rulesOfUngrouped apply to a PVC that is selected and belongs to no group, beside those of its own snapshots, which are of an earlier spec.
+// rulesOfUngrouped apply to a PVC that is selected and belongs to no group. Those of its own snapshots, of an earlier spec, apply, too.
 var rulesOfUngrouped = []rule{
 	claimLost,
 	groupless,
@@ -202,7 +202,7 @@ func askStorage(o client.Object) string {
 // groupless is of a PVC that no group takes.
 func groupless(o observed) (found []Problem, next time.Time) {
 	return []Problem{{Reason: v1alpha1.ReasonGroupMismatch, Message: fmt.Sprintf(
-		"the PVC has no label %s, so it belongs to no group, and no snapshot of it is taken", o.program.schedule.Spec.Group.ByLabel)}}, time.Time{}
+		"the PVC has no label %s, so it belongs to no group, and no snapshot of it is taken", o.program.schedule.Spec.Group.ByLabel)}}, next
 }
 
 // refused is of a subject that has no class, or of a group that its labels do not stand for.
@@ -339,3 +339,39 @@ func verificationFailed(o observed) (found []Problem, next time.Time) { return o
 const silentMessage = ", and no error is reported; the logs of the snapshot controller and of the driver's csi-snapshotter may say why"
 
 const overdueMessage = "no snapshot was taken for a whole slot"
+
+// ofSchedule returns the problems of the schedule itself.
+func ofSchedule(s *v1alpha1.SnapshotSchedule, from origin) (all []Problem) {
+	if p := scheduleProblem(s, from); p.Reason != "" {
+		all = append(all, p)
+	}
+	if from.want != nil {
+		all = append(all, Problem{Reason: v1alpha1.ReasonSpecDiffers, Message: differsMessage(s)})
+	}
+	return all
+}
+
+// scheduleProblem returns the problem of the schedule itself, if it has one: a request that is
+// malformed, or that counts for nothing. It is otherwise ignored.
+func scheduleProblem(s *v1alpha1.SnapshotSchedule, from origin) Problem {
+	requester := from.requester(s)
+	if _, err := v1alpha1.RequestOf(requester.GetAnnotations()); err != nil {
+		return Problem{
+			Reason: v1alpha1.ReasonInvalidRequestedAt,
+			Message: fmt.Sprintf("annotation %s is \"%s\"; %s",
+				v1alpha1.AnnotationRequestedAt, report.Text(requester.GetAnnotations()[v1alpha1.AnnotationRequestedAt], maxExcerpt), err),
+		}
+	}
+	if at, requested := s.Annotations[v1alpha1.AnnotationRequestedAt]; !requested || !from.owned || controlledByFleet(s) ||
+		at == requester.GetAnnotations()[v1alpha1.AnnotationRequestedAt] {
+		return Problem{} // a child may have an older request of its ClusterSnapshotSchedule
+	}
+	return Problem{
+		Reason: v1alpha1.ReasonInvalidRequestedAt,
+		Message: fmt.Sprintf("annotation %s counts for nothing: ClusterSnapshotSchedule %s owns this schedule, and only its requests count here",
+			v1alpha1.AnnotationRequestedAt, s.Name),
+	}
+}
+
+// maxExcerpt is how many bytes of a user's text a message repeats.
+const maxExcerpt = 40

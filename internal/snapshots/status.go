@@ -93,17 +93,6 @@ func setRecord(s *v1alpha1.SnapshotSchedule, from origin, known mapcontroller.Su
 	}
 }
 
-// ofSchedule returns the problems of the schedule itself.
-func ofSchedule(s *v1alpha1.SnapshotSchedule, from origin) (all []Problem) {
-	if p := scheduleProblem(s, from); p.Reason != "" {
-		all = append(all, p)
-	}
-	if from.want != nil {
-		all = append(all, Problem{Reason: v1alpha1.ReasonSpecDiffers, Message: differsMessage(s)})
-	}
-	return all
-}
-
 func setTimes(status *v1alpha1.SnapshotScheduleStatus, suspended bool, sum combined) {
 	status.LastSnapshotTime = timeOf(sum.LastSnapshot)
 	status.OldestRecoveryPointTime, status.RecoveryPointTime = timeOf(sum.RecoveryPoint), nil
@@ -190,7 +179,7 @@ func withEarlier(keys []any, s *v1alpha1.SnapshotSchedule) []any {
 		}
 		k.Problems = slices.Clone(k.Problems)
 		for _, p := range earlierProblems(s, &k) {
-			if slices.Contains(writeReasons, p.Reason) || p.ofSlot() {
+			if _, is := reasonOf(p.Reason); is.write != "" || p.ofSlot() {
 				k.addIfNew(p)
 			}
 		}

@@ -359,7 +359,7 @@ func TestMessagesAreBounded(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(t, "keys") {
 			k := &keyStatus{Claim: text.Draw(t, "claim"), SkipReason: text.Draw(t, "skip"), pending: &pendingSlot{driver: driver(text.Draw(t, "driver"))}, reported: true}
 			if rapid.Bool().Draw(t, "fails") {
-				k.add(Problem{Reason: rapid.SampledFrom(severity).Draw(t, "reason"), Message: text.Draw(t, "message")})
+				k.add(Problem{Reason: rapid.SampledFrom(reasons).Draw(t, "reason").name, Message: text.Draw(t, "message")})
 			}
 			keys = append(keys, k)
 		}

@@ -10,7 +10,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // judgePending keeps the slot that waits. One that waited until it was too old is a problem.
@@ -71,17 +71,40 @@ func waitedMessage(d driver, why limits.Reason) string {
 	return fmt.Sprintf("too many snapshots of %s are not cut yet, see --max-in-flight-per-driver", of)
 }
 
-// WaitingMark is in the message of the condition Ready while snapshots wait until they may be created. The plugin looks for it.
-const WaitingMark = " waiting (driver"
+// counts returns the counts by label.
+func (f *inFlight) counts() map[string]limits.Count {
+	byLabel := map[string]limits.Count{metrics.OtherDrivers: {}}
+	for _, o := range f.allClasses() {
+		if d, _ := driverOfClass(o); driverNamed(string(d)) != "" {
+			byLabel[string(d)] = limits.Count{}
+		}
+	}
+	f.mu.Lock()
+	counts := f.limits.Counts(f.clock.Now())
+	f.mu.Unlock()
+	for name, c := range counts {
+		if _, isClass := byLabel[name]; !isClass || !f.classesKnown {
+			name = metrics.OtherDrivers
+		}
+		sum := byLabel[name]
+		byLabel[name] = limits.Count{InFlight: sum.InFlight + c.InFlight, Waiting: sum.Waiting + c.Waiting}
+	}
+	return byLabel
+}
 
-// waitingText counts the PVCs that wait.
-func waitingText(sum combined) string {
-	if sum.Waiting == 0 {
-		return ""
+// shortage returns the problem of a group that found no room while its driver was reserved for it; without a reason, it has none.
+func (f *inFlight) shortage(req limits.Request, d driver) Problem {
+	f.mu.Lock()
+	s, ok := f.limits.Shortage(req)
+	f.mu.Unlock()
+	if !ok {
+		return Problem{}
 	}
-	drivers := " "
-	if len(sum.WaitingFor) > 1 {
-		drivers = "s "
+	limit := "max-in-flight"
+	if s.Reason == limits.Pending {
+		limit = "max-pending"
 	}
-	return fmt.Sprintf(", %d%s%s%s)", sum.Waiting, WaitingMark, drivers, report.List(sum.WaitingFor, maxDrivers))
+	return Problem{Reason: v1alpha1.ReasonGroupWaits, Harmless: true, Message: fmt.Sprintf(
+		"the group needs %d places, and found no room while driver %s was reserved for this namespace: "+
+			"of the %d of %s, this namespace has %d, and others have %d", s.Needs, d, s.Size, limit, s.Own, s.Others)}
 }
