@@ -338,9 +338,9 @@ func (c Classes) driverTaken(snapshots []client.Object, counts func(*retention.S
 	return of
 }
 
-// recordedClaims returns the names and UIDs of the PVCs that a snapshot with a map key is of.
+// recordedClaims returns the names and UIDs of the PVCs that a snapshot with a map key is of; none of a group snapshot without a record.
 func recordedClaims(o client.Object, mapKey string) map[string]types.UID {
-	if record := backup.ClaimsOf(o); record != nil {
+	if record := backup.ClaimsOf(o); record != nil || kindFor(o).ofGroup {
 		return record
 	}
 	return map[string]types.UID{backup.ClaimName(o): types.UID(mapKey)}

@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 	"testing"
@@ -236,9 +237,14 @@ func TestAnUploadingGroupWeighsWhatWasCutOfIt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(groupBuilder) groupBuilder
 		left   []string
-		want   bool // another has to wait
+		most   string // max-pending; 2 if empty
+		want   bool   // another has to wait
 	}{
-		"all PVCs exist":               {left: []string{"a", "b"}, want: true},
+		"all PVCs exist": {left: []string{"a", "b"}, want: true},
+		"without a record, so that nothing says of what": {change: func(g groupBuilder) groupBuilder {
+			delete(g.Annotations, v1alpha1.AnnotationClaims)
+			return g
+		}, most: "1"},
 		"one is gone":                  {left: []string{"a"}, want: true},
 		"all are gone":                 {want: true},
 		"uncut, one is gone":           {change: groupBuilder.uncut, left: []string{"a"}},
@@ -256,7 +262,7 @@ func TestAnUploadingGroupWeighsWhatWasCutOfIt(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFlight(10, limited(class("fast", testDriver), "max-pending", "2"), owner.SnapshotSchedule)
+			f := newFlight(10, limited(class("fast", testDriver), "max-pending", cmp.Or(tc.most, "2")), owner.SnapshotSchedule)
 			for _, o := range []client.Object{anyGroup, anyGroupClass} {
 				store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 				f.cached[reflect.TypeOf(o)] = store
