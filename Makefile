@@ -246,7 +246,7 @@ cluster-up: bin/cluster ## Start the local cluster.
 	@bin/cluster up
 
 .PHONY: cluster-env
-cluster-env: bin/cluster ## Print the commands that select the local cluster in a shell: eval "$$(make -s cluster-env)"
+cluster-env: bin/cluster ## Print the commands that select the local cluster in a shell: eval "$(make -s cluster-env)"
 	@bin/cluster env
 
 .PHONY: cluster-down

@@ -34,5 +34,6 @@ That is db, which has its first snapshot. web has no label yet. Type:
 END
 if [ -t 0 ] && [ -t 1 ]; then
   echo
-  "${SHELL:-bash}" || true # the exit code of the last command that was typed
+  # Without the user's own settings, which may select another cluster or plugin. Its exit code is that of the last command that was typed.
+  PS1='try$ ' bash --noprofile --norc -i || true
 fi

@@ -161,6 +161,8 @@ type transfer struct {
 	left   []change.Step
 	notes  []core.Note
 	handed map[types.UID]bool
+	// warned are the notes that were printed. It is nil until something is changed.
+	warned map[core.Note]bool
 }
 
 // run decides about everything before it changes anything.
@@ -199,9 +201,8 @@ func (t *transfer) apply(ctx context.Context) error {
 	for _, note := range t.state.To.Notes {
 		t.of.f.Warn("%s/%s: %s", t.state.Peer.GetNamespace(), t.state.Peer.GetName(), note)
 	}
-	for _, note := range t.notes {
-		t.of.f.Warn("VolumeSnapshot %s/%s%s", t.state.Peer.GetNamespace(), note.Snapshot, note.Text)
-	}
+	t.warned = map[core.Note]bool{}
+	t.warn()
 	existed := t.state.Exists
 	if err := steps.Run(ctx, &steps.Runner{Factory: t.of.f, Out: io.Discard}, steps.Machine[[]change.Step](t)); err != nil {
 		return err
@@ -212,6 +213,16 @@ func (t *transfer) apply(ctx context.Context) error {
 	return nil
 }
 
+// warn prints what is new of what stays of snapshots as it was, or differs.
+func (t *transfer) warn() {
+	for _, note := range t.notes {
+		if !t.warned[note] {
+			t.warned[note] = true
+			t.of.f.Warn("VolumeSnapshot %s/%s%s", t.state.Peer.GetNamespace(), note.Snapshot, note.Text)
+		}
+	}
+}
+
 // Observe reads the schedule of snapscheduler, the snapshots that it finds for it, and the SnapshotSchedule of its name, and returns
 // the steps that are left. One that exists with another spec would apply its own retention to the snapshots that it adopts.
 func (t *transfer) Observe(ctx context.Context) ([]change.Step, error) {
@@ -219,8 +230,10 @@ func (t *transfer) Observe(ctx context.Context) ([]change.Step, error) {
 		return t.left, nil
 	}
 	peer, list, existing := t.state.Peer.DeepCopy(), &snapshotv1.VolumeSnapshotList{}, &v1alpha1.SnapshotSchedule{}
-	if err := t.of.f.Client.Get(ctx, client.ObjectKeyFromObject(peer), peer); err != nil {
-		return nil, err
+	if t.warned != nil { // until then it is as it was listed, which whoever prints may do
+		if err := t.of.f.Client.Get(ctx, client.ObjectKeyFromObject(peer), peer); err != nil {
+			return nil, err
+		}
 	}
 	err := t.of.f.List(ctx, list, client.InNamespace(peer.GetNamespace()), client.MatchingLabels{core.LabelPeerSchedule: peer.GetName()})
 	if err != nil {
@@ -231,7 +244,7 @@ func (t *transfer) Observe(ctx context.Context) ([]change.Step, error) {
 		return nil, err
 	}
 	t.state.Peer, t.state.Snapshots, t.state.Exists = peer, list.Items, err == nil
-	if n := len(list.Items); err == nil && n > 0 && t.accepted != nil && !equality.Semantic.DeepEqual(existing.Spec, t.accepted.Spec) {
+	if n := len(list.Items) + len(t.handed); err == nil && n > 0 && t.accepted != nil && !equality.Semantic.DeepEqual(existing.Spec, t.accepted.Spec) {
 		return nil, fmt.Errorf("a SnapshotSchedule %s exists with another spec, and its retention would apply to %s that it would adopt: "+
 			"make its spec the one that is converted, or rename one of the two", existing.Name, term.Plural(n, "snapshot"))
 	}
@@ -241,7 +254,9 @@ func (t *transfer) Observe(ctx context.Context) ([]change.Step, error) {
 				list.Items[i].Name, core.LabelPeerSchedule)
 		}
 	}
-	t.left, t.notes = core.Plan(&t.state)
+	if t.left, t.notes = core.Plan(&t.state); t.warned != nil {
+		t.warn()
+	}
 	return t.left, nil
 }
 
@@ -258,6 +273,8 @@ func (t *transfer) Next(left []change.Step) (change.Step, error) {
 func (t *transfer) Sent(left []change.Step, step change.Step, o steps.Outcome) error {
 	t.left = nil
 	switch v, isSnapshot := step.Changes[0].Object.(*snapshotv1.VolumeSnapshot); {
+	case o.Existed: // with a spec that nobody has compared
+		return fmt.Errorf("%s: it exists already", step.Text)
 	case !o.All:
 	case step.Changes[0].Create != nil:
 		t.done(step.Changes[0].Create, "created")

@@ -86,7 +86,7 @@ operator's own resource, and nothing else must use the PVC.`,
 		"Go on with an unfinished rollback of another user, whose last step is older than an hour.")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "Only print what would be done.")
 	cmd.Flags().BoolVarP(&r.yes, "yes", "y", false, "Do not ask.")
-	cmd.Flags().DurationVar(&r.timeout, "timeout", 30*time.Minute, "How long to wait for one step, such as 90s.")
+	cmd.Flags().DurationVar(&r.timeout, "timeout", 30*time.Minute, "How long to wait for one step, such as 90s; 0 waits forever.")
 	cmd.Flags().StringVar(&r.image, "image", "registry.k8s.io/pause:3.10",
 		"Image of the pod for a storage class that waits for a consumer. It need not be able to run.")
 	return cmd

@@ -154,3 +154,33 @@ func TestASnapshotOnRequestIsHeldOnceItIsCut(t *testing.T) {
 		t.Errorf("it says %s; %v", out, r.unmarked)
 	}
 }
+
+func TestARequestThatIsNotAnsweredLeadsToTheStatus(t *testing.T) {
+	const answer = "has not answered the request"
+	for name, c := range map[string]struct {
+		ready  metav1.ConditionStatus
+		change func(r *request)
+		want   string
+	}{
+		"nothing is seen":                   {ready: metav1.ConditionTrue, want: answer + ". What it waits for, and whether the operator shows a sign of life: kubectl snapsched status app -n shop"},
+		"a snapshot is seen":                {ready: metav1.ConditionTrue, change: func(r *request) { r.targets[0].state = "data-1 is created" }},
+		"another PVC of it has its own":     {ready: metav1.ConditionTrue, change: func(r *request) { r.targets = append(r.targets, &target{schedule: r.targets[0].schedule, done: true}) }},
+		"groups, which are seen after PVCs": {ready: metav1.ConditionTrue, change: func(r *request) { r.groups = true }},
+		"what it reports says why":          {ready: metav1.ConditionFalse, want: "is not ready"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := clitest.Schedule("app", v1alpha1.SnapshotScheduleSpec{})
+			s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: c.ready}}
+			r, out := seeing(t, s, "uid-data", untilReady, s)
+			if c.change != nil {
+				c.change(r)
+			}
+			if err := r.explain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := out.String(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("printed %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -240,13 +240,17 @@ func (r *request) explain(ctx context.Context) error {
 			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s has no status: does the operator run?", r.inNamespace(s)))
 		case ready.Status != metav1.ConditionTrue:
 			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s is not ready: %s: %s", r.inNamespace(s), ready.Reason, ready.Message))
-		case t.state == "": // a stored condition is no sign of life
+		// A stored condition is no sign of life. Groups are seen after PVCs.
+		case r.groups == (t.schedule.Spec.Group != nil) && !slices.ContainsFunc(r.targetsOf(t.schedule), (*target).seen):
 			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s has not answered the request. What it waits for, and whether the operator "+
 				"shows a sign of life: kubectl snapsched status %s -n %s", r.inNamespace(s), s.Name, s.Namespace))
 		}
 	}
 	return nil
 }
+
+// seen returns whether anything was seen of the snapshot of a target.
+func (t *target) seen() bool { return t.done || t.state != "" }
 
 // nameOf returns the name of a target's PVC, with its namespace if there may be several.
 func (r *request) nameOf(t *target) string { return r.inNamespace(t.claim) }

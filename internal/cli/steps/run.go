@@ -37,7 +37,9 @@ type Outcome struct {
 	Some bool
 	// All is true if there were any, and none was out of date.
 	All bool
-	Err error
+	// Existed is true if what one of them creates existed already.
+	Existed bool
+	Err     error
 }
 
 // Runner is how a command takes steps.
@@ -171,7 +173,7 @@ func (r *Runner) Send(ctx context.Context, step change.Step) (o Outcome) {
 			o.Some, o.All, o.Err = o.Some || !refused(err), false, fmt.Errorf("%s: %w", step.Text, err)
 			return o
 		default:
-			o.Some = true
+			o.Some, o.Existed = true, o.Existed || err != nil
 		}
 	}
 	return o

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func TestRun(t *testing.T) {
 		"something that undoes a step": {
 			scripts: []func(int) change.Step{script(write)}, want: "Write it\n", patches: 6,
 			wantErr:  "something undoes this step: Write it; unfinished at 7",
-			outcomes: []Outcome{{true, true, nil}, {true, true, nil}, {true, true, nil}, {true, true, nil}, {true, true, nil}, {true, true, nil}},
+			outcomes: slices.Repeat([]Outcome{{Some: true, All: true}}, 6),
 		},
 		"a wait that is too long": {
 			scripts: []func(int) change.Step{script(write, change.Wait(nil, "Wait")), script(change.Wait(nil, "Wait, too"))}, timeout: time.Minute,

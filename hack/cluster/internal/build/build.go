@@ -138,18 +138,18 @@ func runGoTo(ctx context.Context, stdout io.Writer, dir string, report func(stri
 		return ctx.Err()
 	}
 	if err != nil {
-		err = fmt.Errorf("in %s: go %q: %w\n%s", dir, args, err, bytes.TrimSpace(stderr.Bytes()))
+		err = fmt.Errorf("in %s: go %q: %w\n%s", dir, args, err, bytes.TrimSpace(stderr.kept.Bytes()))
 	}
 	return err
 }
 
 // messages reports what go writes to stderr, and keeps it.
 type messages struct {
-	bytes.Buffer
+	kept   bytes.Buffer // not embedded: with its ReadFrom, nothing would call Write
 	report func(string)
 }
 
 func (m *messages) Write(text []byte) (int, error) {
 	m.report(string(bytes.TrimSpace(text)))
-	return m.Buffer.Write(text)
+	return m.kept.Write(text)
 }

@@ -83,6 +83,15 @@ exit 1
 	}
 }
 
+func TestMessagesOfGoAreReported(t *testing.T) {
+	fakeGo(t, "echo 'go: downloading x' >&2; exit 1\n")
+	var got []string
+	_, err := runGo(t.Context(), t.TempDir(), func(text string) { got = append(got, text) }, "list")
+	if !slices.Equal(got, []string{"go: downloading x"}) || err == nil || !strings.Contains(err.Error(), "downloading x") {
+		t.Errorf("reported %q, and ended with %v", got, err)
+	}
+}
+
 func TestPackagesAreDoneWhenAPackageThatImportsThemIsCompiled(t *testing.T) {
 	var got []string
 	p := newPackages("unsafe\na unsafe\nb a\nother\nmain b C\n", func(text string) { got = append(got, text) })
