@@ -230,11 +230,12 @@ func TestTheLongestWaitingTakesThePlaceOfAVolume(t *testing.T) {
 // Contract: LIMIT-4.
 func TestTheLongestWaitingIsNextWhenTheSpacingHasPassed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := newDisks(0, time.Hour)
+		const spacing = time.Hour / 2 // before readyDeadline, after which the volume has changed
+		d := newDisks(0, spacing)
 		d.wants["shop/often/1"] = d.now
 		d.pass(t, "shop/often/1")
 		d.show("snapshot-1")
-		spaced := d.now.Add(time.Hour)
+		spaced := d.now.Add(spacing)
 		d.wants["shop/seldom/1"], d.wants["shop/often/1"] = d.now.Add(-time.Hour), d.now
 		d.pass(t, "shop/often/1")
 		d.pass(t, "shop/seldom/1")
