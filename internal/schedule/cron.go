@@ -61,7 +61,8 @@ func parse(text string) (cronLine, error) {
 		text = macro
 	}
 	if strings.HasPrefix(text, "@") {
-		return cronLine{}, errors.New("the only words are @hourly, @daily, @weekly, @monthly and @yearly; for an interval, set snapshotInterval: 6h instead")
+		return cronLine{}, errors.New("the only words are @hourly, @daily, @weekly, @monthly and @yearly; " +
+			"for an interval, set snapshotInterval: 6h instead")
 	}
 	parsed, err := parser.Parse(text)
 	if err != nil {

@@ -244,7 +244,8 @@ func (t *transfer) Observe(ctx context.Context) ([]change.Step, error) {
 		return nil, err
 	}
 	t.state.Peer, t.state.Snapshots, t.state.Exists = peer, list.Items, err == nil
-	if n := len(list.Items) + len(t.handed); err == nil && n > 0 && t.accepted != nil && !equality.Semantic.DeepEqual(existing.Spec, t.accepted.Spec) {
+	differs := err == nil && t.accepted != nil && !equality.Semantic.DeepEqual(existing.Spec, t.accepted.Spec)
+	if n := len(list.Items) + len(t.handed); differs && n > 0 {
 		return nil, fmt.Errorf("a SnapshotSchedule %s exists with another spec, and its retention would apply to %s that it would adopt: "+
 			"make its spec the one that is converted, or rename one of the two", existing.Name, term.Plural(n, "snapshot"))
 	}
