@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that what docs/mapcontroller.md says about copying the engine is true: its commands run in another module, which then builds, and
+# Checks that what docs/contribute/mapcontroller.md says about copying the engine is true: its commands run in another module, which then builds, and
 # the example passes there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -8,8 +8,8 @@ other="$(mktemp -d)"
 trap 'rm -rf "$other"' EXIT
 sed 's|^module .*|module example.com/other|' go.mod >"$other/go.mod"
 cp go.sum "$other"
-commands="$(sed -n '/^<!-- copy -->$/,/^```$/p' docs/mapcontroller.md | sed '/^<!--\|^```/d')"
-[ -n "$commands" ] || { echo "FAILED: docs/mapcontroller.md has no commands after <!-- copy -->" >&2; exit 1; }
+commands="$(sed -n '/^<!-- copy -->$/,/^```$/p' docs/contribute/mapcontroller.md | sed '/^<!--\|^```/d')"
+[ -n "$commands" ] || { echo "FAILED: docs/contribute/mapcontroller.md has no commands after <!-- copy -->" >&2; exit 1; }
 export SNAPSHOTSCHEDULE="$PWD"
 cd "$other"
 echo "$commands"

@@ -82,12 +82,14 @@ func TestTheSiteHasEachPageOnceAndNoLinkLeadsNowhere(t *testing.T) {
 	}
 
 	want := []string{"changelog.html", "contributing.html", "index.html", "security.html", "support.html"}
-	sources, err := fs.Glob(os.DirFS("../.."), "docs/*.md")
-	if err != nil || len(sources) == 0 {
+	err = fs.WalkDir(os.DirFS("../.."), "docs", func(name string, _ fs.DirEntry, err error) error {
+		if page, found := strings.CutSuffix(name, ".md"); found {
+			want = append(want, page+".html")
+		}
+		return err
+	})
+	if err != nil || len(want) < 10 {
 		t.Fatal("found no pages", err)
-	}
-	for _, source := range sources {
-		want = append(want, strings.TrimSuffix(source, ".md")+".html")
 	}
 	var got []string
 	for name := range pages {

@@ -23,7 +23,7 @@
 // objects there are, keys are reconciled in parallel, and the error of one backs
 // off alone.
 //
-// The example in example_test.go is a whole small controller; docs/mapcontroller.md
+// The example in example_test.go is a whole small controller; docs/contribute/mapcontroller.md
 // says how to write one. The packages:
 //
 //	mapcontroller.go  what a user sets: functions and options; the kinds are in internal/plan/kinds.go

@@ -221,7 +221,7 @@ func TestRestoredSeriesIsKeptAsBefore(t *testing.T) {
 }
 
 // A PVC that is created again under its name may be cut into the series of the old
-// one (docs/faults.md). Where age alone decides, that displaces no good snapshot.
+// one (docs/contribute/faults.md). Where age alone decides, that displaces no good snapshot.
 func TestDecideByAgeAloneIsNotDisplaced(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)

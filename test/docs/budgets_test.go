@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// roomRow matches a row of the table of rooms in docs/design.md: its folders, its purpose, its aim and its limit.
+	// roomRow matches a row of the table of rooms in docs/contribute/design.md: its folders, its purpose, its aim and its limit.
 	roomRow    = regexp.MustCompile("(?m)^\\| (`.*`) \\| .* \\| [\\d,]+ \\| ([\\d,]+) \\|$")
 	inQuotes   = regexp.MustCompile("`([^`]+)`")
 	generated  = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
@@ -25,7 +25,7 @@ var (
 // A room grows by a commit that raises its limit, and says what the lines buy. One that shrinks has its limit lowered, so that what was
 // won is kept.
 func TestRoomsKeepTheirBudgets(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/design.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs/contribute/design.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +56,9 @@ func TestRoomsKeepTheirBudgets(t *testing.T) {
 	for room, limit := range limits {
 		switch has := lines[room]; {
 		case has > limit:
-			t.Errorf("%s has %d lines, %d more than its limit in docs/design.md", room, has, has-limit)
+			t.Errorf("%s has %d lines, %d more than its limit in docs/contribute/design.md", room, has, has-limit)
 		case has < limit-max(100, limit/20):
-			t.Errorf("%s has %d lines: lower its limit of %d in docs/design.md", room, has, limit)
+			t.Errorf("%s has %d lines: lower its limit of %d in docs/contribute/design.md", room, has, limit)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func roomOf(t *testing.T, rooms map[string]string, path string) string {
 	}
 	for ; rooms[folder] == ""; folder = filepath.Dir(folder) {
 		if folder == "." {
-			t.Errorf("%s is in no room of the table in docs/design.md", path)
+			t.Errorf("%s is in no room of the table in docs/contribute/design.md", path)
 			break
 		}
 	}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Mutants proves that the tests find defects: it tries small defects of the product, the mutants, against
-// one suite of tests after the other, until one fails, or all of them. See docs/faults.md.
+// one suite of tests after the other, until one fails, or all of them. See docs/contribute/faults.md.
 package main
 
 import (
