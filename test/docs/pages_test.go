@@ -52,7 +52,8 @@ func manifests(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
 	for name, page := range pages(t) {
-		for _, block := range matches(page, "(?ms)^```yaml\n(.*?)^```$") {
+		for _, m := range regexp.MustCompile("(?ms)^( *)```yaml\n(.*?)^ *```$").FindAllStringSubmatch(page, -1) {
+			block := strings.ReplaceAll("\n"+m[2], "\n"+m[1], "\n")
 			all[name] = append(all[name], strings.Split(block, "\n---\n")...)
 		}
 		for _, patch := range matches(page, `kubectl patch snapsched \S+ --type=merge -p '([^']*)'`) {
@@ -151,6 +152,36 @@ func TestSnapshotClassesAreValid(t *testing.T) {
 	}
 	if classes < 3 {
 		t.Errorf("found %d classes", classes)
+	}
+}
+
+// docs/run/limits.md repeats the limits of the classes on other pages, by driver.
+func TestLimitsAgreeWithTheClasses(t *testing.T) {
+	rows := map[string]map[string]string{}
+	row := regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`]+)` \\| ([^|]+) \\|$")
+	limit := regexp.MustCompile("`([a-z-]+): ([^`]+)`")
+	for _, m := range row.FindAllStringSubmatch(read(t, "docs/run/limits.md"), -1) {
+		rows[m[1]] = map[string]string{}
+		for _, l := range limit.FindAllStringSubmatch(m[2], -1) {
+			rows[m[1]][v1alpha1.Prefix+l[1]] = strings.Trim(l[2], `"`)
+		}
+	}
+	compared := map[string]bool{}
+	for name, all := range manifests(t) {
+		for _, manifest := range all {
+			class := &snapshotv1.VolumeSnapshotClass{}
+			if !decode(t, name, manifest, "VolumeSnapshotClass", class) || rows[class.Driver] == nil {
+				continue
+			}
+			maps.DeleteFunc(class.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, v1alpha1.Prefix) })
+			if !maps.Equal(class.Annotations, rows[class.Driver]) {
+				t.Errorf("%s: class %s has %v, docs/run/limits.md says %v", name, class.Name, class.Annotations, rows[class.Driver])
+			}
+			compared[class.Driver] = true
+		}
+	}
+	if len(rows) < 5 || len(compared) != len(rows) {
+		t.Errorf("compared the classes of %d of %d drivers", len(compared), len(rows))
 	}
 }
 

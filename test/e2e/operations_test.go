@@ -21,7 +21,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-var _ = Describe("docs/operations.md", func() {
+var _ = Describe("docs/run", func() {
 	It("uninstalls the operator without losing a snapshot, and installs it again", func(ctx context.Context) {
 		folder := GinkgoT().TempDir()
 		Expect(os.Mkdir(filepath.Join(folder, "dist"), 0o755)).To(Succeed())
@@ -34,7 +34,7 @@ var _ = Describe("docs/operations.md", func() {
 				cluster.Apply(ctx, o)
 			}
 		}
-		steps := blocks("Uninstalling without losing snapshots")
+		steps := blocks("uninstall")
 		Expect(steps).To(HaveExactElements(
 			ContainSubstring("> schedules.yaml"),
 			ContainSubstring("deletionPolicy"),
@@ -101,7 +101,7 @@ var _ = Describe("docs/operations.md", func() {
 		// As if it had stopped a moment after the edit.
 		merge(ctx, s, `{"metadata":{"finalizers":[%q]},"spec":{"deletionPolicy":"Orphan"}}`, v1alpha1.FinalizerRelease)
 		kubectl("delete", "snapsched", "nightly", "-n", namespace, "--wait=false")
-		steps := blocks("Uninstalling without losing snapshots")
+		steps := blocks("uninstall")
 		for _, step := range steps[len(steps)-3:] {
 			followIn(namespace, step)
 		}
@@ -127,7 +127,7 @@ var _ = Describe("docs/operations.md", func() {
 		})
 
 		It("after its schedules", func(ctx context.Context) {
-			followIn(namespace.Name, blocks("Deleting the namespace of an operator")[0])
+			followIn(namespace.Name, blocks("tenants", "Deleting the namespace of an operator")[0])
 			eventuallyGone(ctx, namespace)
 		})
 
@@ -140,20 +140,23 @@ var _ = Describe("docs/operations.md", func() {
 				ContainElement(And(
 					HaveField("Type", corev1.NamespaceFinalizersRemaining), HaveField("Status", corev1.ConditionTrue),
 					HaveField("Message", ContainSubstring(v1alpha1.FinalizerRelease))))))
-			followIn(namespace.Name, blocks("Deleting the namespace of an operator")[1])
+			followIn(namespace.Name, blocks("tenants", "Deleting the namespace of an operator")[1])
 			eventuallyGone(ctx, namespace)
 		})
 	})
 })
 
-// blocks returns the commands under a heading of docs/operations.md.
-func blocks(heading string) (all []string) {
+// blocks returns the commands of a page of docs/run, or of those under one of its headings.
+func blocks(name string, headings ...string) (all []string) {
 	GinkgoHelper()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "run", name+".md"))
 	Expect(err).NotTo(HaveOccurred())
-	_, section, found := strings.Cut(string(page), "\n## "+heading+"\n")
-	Expect(found).To(BeTrue(), "the page should have the heading %q", heading)
-	section, _, _ = strings.Cut(section, "\n## ")
+	section := string(page)
+	for _, heading := range headings {
+		_, under, found := strings.Cut(section, "\n## "+heading+"\n")
+		Expect(found).To(BeTrue(), "the page should have the heading %q", heading)
+		section, _, _ = strings.Cut(under, "\n## ")
+	}
 	for _, block := range regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllStringSubmatch(section, -1) {
 		all = append(all, regexp.MustCompile("(?m)^   ").ReplaceAllString(block[1], ""))
 	}

@@ -34,11 +34,11 @@ func creationPolicies(t *testing.T, objects []*unstructured.Unstructured) (
 // Contract: OWN-9.
 func TestTheDefaultInstallationLimitsWhoCreatesSnapshotsOfASchedule(t *testing.T) {
 	dir := t.TempDir()
-	_, without, found := strings.Cut(read(t, "docs/operations.md"), "add this patch to the overlay")
+	_, without, found := strings.Cut(read(t, "docs/run/guardrails.md"), "add this patch to the overlay")
 	_, without, begins := strings.Cut(without, "```yaml\n")
 	without, _, ends := strings.Cut(without, "```\n")
 	if !found || !begins || !ends {
-		t.Fatal("docs/operations.md shows no patch")
+		t.Fatal("docs/run/guardrails.md shows no patch")
 	}
 	overlay(t, dir, "without", "resources: [%s]\ncomponents: [%s]\n"+without, "config/default", "config/guardrails")
 	overlay(t, dir, "mine", "namePrefix: team-\nresources: [%s]\ncomponents: [%s]\n", "config/default", "config/guardrails")

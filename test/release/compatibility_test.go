@@ -12,10 +12,10 @@ import (
 
 // The pages claim only what was tried. README, chart and the nightly tests must not claim another range.
 func TestVersionsAgreeWithTheTable(t *testing.T) {
-	table := read(t, "docs/versions.md")
+	table := read(t, "docs/reference/versions.md")
 	rows := regexp.MustCompile(`(?m)^\| (\d+\.\d+\.\d+) \| (\d+\.\d+\.\d+) \|`).FindAllStringSubmatch(table, -1)
 	if len(rows) < 2 {
-		t.Fatalf("docs/versions.md has %d rows of versions", len(rows))
+		t.Fatalf("docs/reference/versions.md has %d rows of versions", len(rows))
 	}
 	newest, oldest := rows[0], rows[len(rows)-1]
 	minor := oldest[1][:strings.LastIndex(oldest[1], ".")]
@@ -23,7 +23,7 @@ func TestVersionsAgreeWithTheTable(t *testing.T) {
 		"README.md": "Kubernetes " + minor + " or newer",
 		"hack/helm/internal/chart/skeleton/Chart.yaml": `kubeVersion: ">=` + minor + `.0-0"`,
 		"hack/cluster/internal/recipe/versions.go":     `"` + newest[1] + `"`,
-		"docs/operations.md":                           "Kubernetes " + newest[1][:strings.LastIndex(newest[1], ".")],
+		"docs/run/install.md":                          "Kubernetes " + newest[1][:strings.LastIndex(newest[1], ".")],
 	} {
 		if !strings.Contains(read(t, path), want) {
 			t.Errorf("%s does not contain %q", path, want)
@@ -44,7 +44,7 @@ func TestVersionsAgreeWithTheTable(t *testing.T) {
 	slices.Sort(nightly)
 	slices.Sort(older)
 	if !slices.Equal(nightly, older) {
-		t.Errorf("the nightly tests run on %q, docs/versions.md names %q", nightly, older)
+		t.Errorf("the nightly tests run on %q, docs/reference/versions.md names %q", nightly, older)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// taking is a row of the table in docs/operations.md: who changes what makes a schedule the child of a ClusterSnapshotSchedule.
+// taking is a row of the table in docs/contribute/guardrails.md: who changes what makes a schedule the child of a ClusterSnapshotSchedule.
 type taking struct {
 	user       string
 	annotation string

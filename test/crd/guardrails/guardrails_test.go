@@ -31,7 +31,7 @@ const (
 	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
 )
 
-// deletion is a row of the table in docs/operations.md: who deletes an object, how, and in which state.
+// deletion is a row of the table in docs/contribute/guardrails.md: who deletes an object, how, and in which state.
 type deletion struct {
 	// user is jane unless it is set.
 	user string
@@ -179,10 +179,13 @@ func expectAnswer(want string, err error, action, name string) {
 		ContainSubstring(v1alpha1.AnnotationAllowDeletion+`: "true"`))))
 }
 
-// documented returns the cells of the rows in docs/operations.md that match.
-func documented(row string) map[string][]string {
+// allCases is the page with a row for every case.
+const allCases = "docs/contribute/guardrails.md"
+
+// documented returns the cells of the rows of a page that match.
+func documented(path, row string) map[string][]string {
 	GinkgoHelper()
-	page := string(suite.Must(os.ReadFile(filepath.Join(root, "docs", "operations.md"))))
+	page := string(suite.Must(os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))))
 	rows := map[string][]string{}
 	for _, cells := range regexp.MustCompile(row).FindAllStringSubmatch(page, -1) {
 		rows[cells[1]] = cells[2:]
@@ -244,12 +247,18 @@ var _ = Describe("config/guardrails", func() {
 		Expect(api.Delete(ctx, other)).To(Succeed())
 	})
 
-	It("is described by the table in docs/operations.md", func() {
+	It("is described by the tables in "+allCases+" and, in part, docs/run/guardrails.md", func() {
+		const row = `(?m)^\| (.+?) \| (allowed|refused) \| (allowed|refused|-) \|$`
 		tested := map[string][]string{}
 		for name, d := range deletions() {
 			tested[name] = []string{d.schedule, d.crd}
 		}
-		Expect(documented(`(?m)^\| (.+?) \| (allowed|refused) \| (allowed|refused|-) \|$`)).To(Equal(tested))
+		Expect(documented(allCases, row)).To(Equal(tested))
+		short := documented("docs/run/guardrails.md", row)
+		Expect(len(short)).To(BeNumerically(">", 5))
+		for name, cells := range short {
+			Expect(tested).To(HaveKeyWithValue(name, cells))
+		}
 	})
 
 	// Contract: STAT-12.

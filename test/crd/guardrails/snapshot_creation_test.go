@@ -30,7 +30,7 @@ const (
 	deleter = "dora" // may also delete all of them
 )
 
-// creation is a row of the table in docs/operations.md: who creates a snapshot with which labels.
+// creation is a row of the table in docs/contribute/guardrails.md: who creates a snapshot with which labels.
 type creation struct {
 	user   string
 	labels map[string]string

@@ -77,7 +77,7 @@ var judgments = map[string]judgment{
 }
 
 func TestThePageListsEveryJudgment(t *testing.T) {
-	page := read(t, "docs/gitops.md")
+	page := read(t, "docs/run/gitops.md")
 	for _, j := range judgments {
 		if row := fmt.Sprintf("\n| %s | %s | %s | %s |\n", j.state, j.argo, j.flux, j.kstatus); !strings.Contains(page, row) {
 			t.Errorf("the page has no row %s", row)
