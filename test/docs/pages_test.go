@@ -119,10 +119,11 @@ func TestSchedulesAreValid(t *testing.T) {
 	}
 }
 
-// limits are the annotations of VolumeSnapshotClasses, with what parses their values.
+// limits are the annotations of VolumeSnapshotClasses on pages, with what parses their values.
 var limits = map[string]func(string) error{
 	v1alpha1.Prefix + "max-in-flight": positive, v1alpha1.Prefix + "max-pending": positive, v1alpha1.Prefix + "max-per-volume": positive,
 	v1alpha1.Prefix + "min-spacing": func(value string) error { _, err := schedule.ParseDuration(value); return err },
+	"snapshot.storage.kubernetes.io/is-default-class": func(value string) error { _, err := strconv.ParseBool(value); return err },
 }
 
 func positive(value string) error {
@@ -143,7 +144,7 @@ func TestSnapshotClassesAreValid(t *testing.T) {
 			classes++
 			for key, value := range class.Annotations {
 				if parse := limits[key]; parse == nil {
-					t.Errorf("%s: class %s: %s is not a limit", name, class.Name, key)
+					t.Errorf("%s: class %s: %s is neither a limit nor the default", name, class.Name, key)
 				} else if err := parse(value); err != nil {
 					t.Errorf("%s: class %s: %s: %v", name, class.Name, key, err)
 				}
