@@ -122,7 +122,7 @@ func TestSchedulesAreValid(t *testing.T) {
 // limits are the annotations of VolumeSnapshotClasses on pages, with what parses their values.
 var limits = map[string]func(string) error{
 	v1alpha1.Prefix + "max-in-flight": positive, v1alpha1.Prefix + "max-pending": positive, v1alpha1.Prefix + "max-per-volume": positive,
-	v1alpha1.Prefix + "min-spacing": func(value string) error { _, err := schedule.ParseDuration(value); return err },
+	v1alpha1.Prefix + "min-spacing":                   func(value string) error { _, err := schedule.ParseDuration(value); return err },
 	"snapshot.storage.kubernetes.io/is-default-class": func(value string) error { _, err := strconv.ParseBool(value); return err },
 }
 
