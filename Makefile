@@ -76,7 +76,8 @@ docs: ## Update the generated parts of docs/reference.md.
 SITE ?= dist/site
 .PHONY: site
 site: ## Build README and docs as a site that needs no server, in SITE.
-	$(HUGO) --source hack/site --destination '$(abspath $(SITE))' --cleanDestinationDir --noBuildLock --quiet
+	HUGO_PARAMS_VERSION="$$(git describe --tags --dirty --match 'v[0-9]*' 2>/dev/null || echo dev)" \
+	$(HUGO) --source hack/site --destination '$(abspath $(SITE))' --cleanDestinationDir --noBuildLock >/dev/null
 
 .PHONY: fmt
 fmt: ## Format the code with go fmt.

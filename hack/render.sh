@@ -31,4 +31,4 @@ patches:
       value: "$image"
 EOF
 ${KUSTOMIZE:-go tool -modfile=hack/tools/kustomize.mod kustomize} build "$overlay" |
-  sed -E "s|(runbook_url: )https://.*/([a-z]+\.md#)|\1${DOCS_URL:-https://mapcontroller.dev/snapshotschedule/docs}/\2|"
+  sed -E "s|(runbook_url: )https://.*/(runbooks/[a-z]+\.md)|\1${DOCS_URL:-https://mapcontroller.dev/snapshotschedule/docs}/\2|"

@@ -5,17 +5,22 @@
 package site
 
 import (
+	"encoding/json"
 	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/net/html"
 )
+
+const chromium = "chromium"
 
 // built builds the site and returns its folder.
 func built(t *testing.T) string {
@@ -30,9 +35,12 @@ func built(t *testing.T) string {
 
 // document is a page of the site: what its anchors are, what it links to, and what a browser fetches for it.
 type document struct {
-	anchors        map[string]bool
-	links, fetched []string
+	anchors                 map[string]bool
+	links, fetched, scripts []string
 }
+
+// code is all that a browser may run: the search, and what it searches.
+var code = []string{"search-index.js", "search.js"}
 
 func parsed(t *testing.T, site fs.FS, name string) document {
 	t.Helper()
@@ -49,15 +57,20 @@ func parsed(t *testing.T, site fs.FS, name string) document {
 	for node := range root.Descendants() {
 		for _, a := range node.Attr {
 			switch {
+			case strings.HasPrefix(a.Key, "on") || strings.HasPrefix(strings.ToLower(strings.TrimSpace(a.Val)), "javascript:"):
+				t.Errorf("%s runs %s", name, a.Val)
 			case a.Key == "id":
 				d.anchors[a.Val] = true
+			case node.Data == "script" && a.Key == "src":
+				d.scripts = append(d.scripts, a.Val)
 			case node.Data == "a" && a.Key == "href":
 				d.links = append(d.links, a.Val)
 			case a.Key == "href" || a.Key == "src" || a.Key == "srcset":
 				d.fetched = append(d.fetched, a.Val)
 			}
 		}
-		if node.Type == html.ElementNode && (node.Data == "script" || node.Data == "style" || node.Data == "iframe") {
+		if node.Type == html.ElementNode && slices.Contains([]string{"style", "iframe", "object", "embed", "base"}, node.Data) ||
+			node.Data == "script" && node.FirstChild != nil {
 			t.Errorf("%s has a %s", name, node.Data)
 		}
 	}
@@ -100,8 +113,20 @@ func TestTheSiteHasEachPageOnceAndNoLinkLeadsNowhere(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the site has the pages\n%q, want\n%q", got, want)
 	}
+	var scripts []string
+	for name := range files {
+		if strings.HasSuffix(name, "js") {
+			scripts = append(scripts, name)
+		}
+	}
+	if slices.Sort(scripts); !slices.Equal(scripts, code) {
+		t.Errorf("the site has the scripts %q, want %q", scripts, code)
+	}
 
 	for name, page := range pages {
+		if len(page.scripts) != 1 || path.Join(path.Dir(name), page.scripts[0]) != "search.js" {
+			t.Errorf("%s runs %q", name, page.scripts)
+		}
 		inside := 0
 		for _, link := range append(page.links, page.fetched...) {
 			u, err := url.Parse(link)
@@ -127,5 +152,72 @@ func TestTheSiteHasEachPageOnceAndNoLinkLeadsNowhere(t *testing.T) {
 		if inside < len(pages) {
 			t.Errorf("%s has %d links inside the site: not even the menu", name, inside)
 		}
+	}
+}
+
+func TestTheIndexHasEachSectionOfEachPage(t *testing.T) {
+	dir := built(t)
+	text, err := os.ReadFile(filepath.Join(dir, "search-index.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, isScript := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(string(text)), ";"), "window.searchIndex = ")
+	var entries []struct{ Path, Title, Anchor, Heading string }
+	if err := json.Unmarshal([]byte(list), &entries); err != nil || !isScript {
+		t.Fatalf("%v in %.80s", err, text)
+	}
+	site, pages := os.DirFS(dir), map[string]document{}
+	for _, entry := range entries {
+		if _, read := pages[entry.Path]; !read {
+			pages[entry.Path] = parsed(t, site, entry.Path)
+		}
+		if !pages[entry.Path].anchors[entry.Anchor] || entry.Title == "" || (entry.Anchor == "") != (entry.Heading == "") {
+			t.Errorf("%+v leads nowhere", entry)
+		}
+	}
+	err = fs.WalkDir(site, ".", func(name string, _ fs.DirEntry, err error) error {
+		if path.Ext(name) == ".html" && len(pages[name].anchors) == 0 {
+			t.Errorf("the index lacks %s", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A page is opened from a folder, as somebody without a server opens it.
+func TestTheSearchFindsInABrowser(t *testing.T) {
+	if _, err := exec.LookPath(chromium); err != nil {
+		t.Skip("no page was opened: there is no " + chromium)
+	}
+	dir := built(t)
+	found := func(page, query string) []string {
+		t.Helper()
+		address := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(dir, page)), RawQuery: url.Values{"q": {query}}.Encode()}
+		shown, err := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu",
+			"--user-data-dir="+t.TempDir(), "--virtual-time-budget=20000", "--dump-dom", address.String()).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, list, _ := strings.Cut(string(shown), "<output>")
+		list, _, _ = strings.Cut(list, "</ol>")
+		var all []string
+		for _, m := range regexp.MustCompile(`<a href="file://[^"]*?/([^"/]*/?[^"/]*)"><b>`).FindAllStringSubmatch(list, -1) {
+			all = append(all, m[1])
+		}
+		return all
+	}
+	for _, c := range []struct{ page, query, want string }{
+		{"index.html", "DeletionStuck", "reference/problems.html#deletionstuck"},
+		{"docs/storage/vsphere.html", "vsphere", "storage/vsphere.html"},
+		{"docs/run/monitoring.html", "my data is gone", "docs/my-data-is-gone.html"},
+	} {
+		if got := found(c.page, c.query); len(got) == 0 || got[0] != c.want {
+			t.Errorf("%s: %q finds %q, want %s first", c.page, c.query, got, c.want)
+		}
+	}
+	if got := found("index.html", "<img src=x>"); len(got) > 0 {
+		t.Errorf("found %q", got)
 	}
 }

@@ -52,7 +52,7 @@ func compiler(
 func (p *program) selects(namespace client.Object) bool { return selects(p.selector, namespace) }
 
 // Selects returns whether a ClusterSnapshotSchedule protects a namespace. It compiles the selector
-// each time, which docs/performance.md measures: a cache of selectors would have to follow every
+// each time, which docs/contribute/results.md measures: a cache of selectors would have to follow every
 // version that is read live.
 func Selects(f *v1alpha1.ClusterSnapshotSchedule, namespace client.Object) bool {
 	selector, err := f.Spec.NamespaceSelector.AsSelector()

@@ -19,7 +19,7 @@ import (
 // Stores holds the stores of a manager's informers. Reading them in place costs
 // no copies, where the manager's client copies every object of every read. With
 // client.UnsafeDisableDeepCopy it still copies each into the items of a list, which
-// docs/performance.md measures. And these copies are other objects at each read, while the
+// docs/contribute/results.md measures. And these copies are other objects at each read, while the
 // engine tells objects apart by their pointers.
 // Objects that are read from Stores are shared: they must never be changed.
 type Stores struct {

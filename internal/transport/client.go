@@ -20,7 +20,7 @@ import (
 
 // NewClient is a manager's NewClient. Its client creates objects without decoding the
 // responses: the watch delivers the same objects, and has to decode them anyway.
-// docs/performance.md measures what that saves.
+// docs/contribute/results.md measures what that saves.
 func NewClient(config *rest.Config, o client.Options) (client.Client, error) {
 	c, err := client.New(config, o)
 	if err != nil {

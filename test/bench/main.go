@@ -9,10 +9,10 @@
 //	go run ./test/bench --quick                       all with few objects, in a minute, to try it
 //	go run ./test/bench --operator FILE               with a program that was built elsewhere
 //	go run ./test/bench -o bench                      in the format that benchstat compares
-//	go run ./test/bench --write docs/performance.md   and write the tables of that page
+//	go run ./test/bench --write docs/contribute/results.md   and write the tables of that page
 //
 // It runs in the repository, on Linux, with its own API server and etcd on the loopback, whose programs are in
-// $KUBEBUILDER_ASSETS ("make bench" builds them). Missed targets fail no build: see docs/performance.md.
+// $KUBEBUILDER_ASSETS ("make bench" builds them). Missed targets fail no build: see docs/contribute/results.md.
 package main
 
 import (

@@ -60,7 +60,7 @@ func TestRoundsAreComparedInPairsAndWithTheirTargets(t *testing.T) {
 
 func TestPageKeepsTheRest(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
-	text, err := os.ReadFile("../../docs/performance.md")
+	text, err := os.ReadFile("../../docs/contribute/results.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +81,37 @@ func TestPageKeepsTheRest(t *testing.T) {
 	for _, page := range []string{"", begin, end + begin} {
 		if got, err := drifting().intoPage(page); err == nil {
 			t.Errorf("%q became %q", page, got)
+		}
+	}
+}
+
+// What users read to size the operator is what was calculated from the last results.
+func TestSizingRepeatsTheResults(t *testing.T) {
+	cells := func(file, after string, columns ...int) (rows []string) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, table, _ := strings.Cut(string(text), after)
+		table, _, _ = strings.Cut(table[strings.Index(table, "\n|")+1:], "\n\n")
+		for line := range strings.Lines(table) {
+			all := strings.Split(line, "|")
+			var row []string
+			for _, column := range columns {
+				row = append(row, strings.TrimSpace(all[column]))
+			}
+			rows = append(rows, strings.Join(row, " | "))
+		}
+		return rows[2:]
+	}
+	results := cells("../../docs/contribute/results.md", "\n### What clusters need, calculated\n", 1, 3, 5, 6)
+	sizing := cells("../../docs/run/sizing.md", "# Sizing\n", 1, 2, 3, 4)
+	if len(sizing) < 3 {
+		t.Fatalf("found %q", sizing)
+	}
+	for _, row := range sizing {
+		if !slices.Contains(results, row) {
+			t.Errorf("docs/run/sizing.md has %q, docs/contribute/results.md has %q", row, results)
 		}
 	}
 }

@@ -171,7 +171,7 @@ var _ = Describe("the chart on a node", Ordered, func() {
 		text := suite.Must(labeled(ctx, monitoring, "PrometheusRule", "release", "stack").MarshalJSON())
 		alerts := strings.Count(string(text), `"alert":`)
 		Expect(alerts).To(BeNumerically(">", 5))
-		Expect(strings.Count(string(text), `"runbook_url":"`+docs+`/monitoring.md#`)).To(Equal(alerts))
+		Expect(strings.Count(string(text), `"runbook_url":"`+docs+`/runbooks/`)).To(Equal(alerts))
 		Expect(labeled(ctx, "v1", "ConfigMap", "grafana_dashboard", "1").GetNamespace()).To(Equal(system))
 	})
 

@@ -21,7 +21,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
-// docs/performance.md has what it reports. "make test-deploy" leaves it out.
+// docs/contribute/results.md has what it reports. "make test-deploy" leaves it out.
 var _ = Describe("the cost of drills", Label("measured"), func() {
 	It("of 50 PVCs, five at a time, is reported", func(ctx context.Context) {
 		const drills = 50

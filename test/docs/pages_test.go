@@ -181,8 +181,78 @@ func TestLimitsAgreeWithTheClasses(t *testing.T) {
 			compared[class.Driver] = true
 		}
 	}
+	// A page of storage sets them by a command, on the class that there is.
+	for name, page := range pages(t) {
+		for _, command := range limitCommands(page) {
+			var agree, drivers []string
+			for driver, row := range rows {
+				if strings.Contains(page, "`"+driver+"`") {
+					drivers = append(drivers, driver)
+					if maps.Equal(command, row) {
+						agree = append(agree, driver)
+						compared[driver] = true
+					}
+				}
+			}
+			if filepath.Dir(name) == "docs/storage" && len(drivers) > 0 && len(agree) == 0 && len(drivers) < 3 {
+				t.Errorf("%s: sets %v, docs/run/limits.md has something else for %q", name, command, drivers)
+			}
+		}
+	}
 	if len(rows) < 5 || len(compared) != len(rows) {
 		t.Errorf("compared the classes of %d of %d drivers", len(compared), len(rows))
+	}
+}
+
+// limitCommands returns the annotations that each command of a page sets on a VolumeSnapshotClass.
+func limitCommands(page string) (all []map[string]string) {
+	for _, arguments := range matches(page, `kubectl annotate volumesnapshotclass \S+((?:\s+\\?\s*[a-z./-]+=[^\s`+"`"+`]+)+)`) {
+		command := map[string]string{}
+		for _, argument := range strings.Fields(arguments) {
+			if key, value, set := strings.Cut(argument, "="); set { // otherwise the end of a line
+				command[key] = value
+			}
+		}
+		all = append(all, command)
+	}
+	return all
+}
+
+func TestLimitsThatCommandsSetAreValid(t *testing.T) {
+	commands := 0
+	for name, page := range pages(t) {
+		for _, command := range limitCommands(page) {
+			commands++
+			for key, value := range command {
+				if parse := limits[key]; parse == nil {
+					t.Errorf("%s: %s is neither a limit nor the default", name, key)
+				} else if err := parse(value); err != nil {
+					t.Errorf("%s: %s: %v", name, key, err)
+				}
+			}
+		}
+	}
+	if commands < 10 {
+		t.Errorf("found %d commands", commands)
+	}
+}
+
+// Each driver has its page, with who tried it: the overview leads to all of them.
+func TestPagesOfStorageSayWhoTriedIt(t *testing.T) {
+	overview := read(t, filepath.Join("docs", "storage", "index.md"))
+	files, err := fs.Glob(os.DirFS(root), "docs/storage/*.md")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("found %d pages: %v", len(files), err)
+	}
+	for _, file := range files {
+		if name := filepath.Base(file); name == "index.md" {
+			continue
+		} else if !strings.Contains(overview, "]("+name+") |") {
+			t.Errorf("the table of docs/storage/index.md has no %s", name)
+		}
+		if !strings.Contains(read(t, file), "*Tried:* ") {
+			t.Errorf("%s does not say by whom and when it was tried", file)
+		}
 	}
 }
 

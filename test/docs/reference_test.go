@@ -63,9 +63,9 @@ func TestReferenceIsComplete(t *testing.T) {
 	}
 }
 
-// Whoever is woken by an alert finds in its runbook every reason that status.problems may have.
-func TestRunbooksExplainEveryProblem(t *testing.T) {
-	page, conditions := read(t, filepath.Join("docs", "monitoring.md")), read(t, filepath.Join("api", "v1alpha1", "conditions.go"))
+// The runbooks lead to the page of problems, which explains every reason that status.problems may have.
+func TestEveryProblemIsExplained(t *testing.T) {
+	page, conditions := read(t, filepath.Join("docs", "reference", "problems.md")), read(t, filepath.Join("api", "v1alpha1", "conditions.go"))
 	_, problems, _ := strings.Cut(conditions, "// Reasons of Warning events.")
 	problems, _, _ = strings.Cut(problems, "// Reasons for which a PVC is skipped.")
 	reasons := matches(problems, `Reason\w+ = "(\w+)"`)
@@ -74,7 +74,7 @@ func TestRunbooksExplainEveryProblem(t *testing.T) {
 	}
 	for _, reason := range reasons {
 		if !strings.Contains(page, "`"+reason+"`") {
-			t.Errorf("docs/monitoring.md does not explain %s", reason)
+			t.Errorf("docs/reference/problems.md does not explain %s", reason)
 		}
 	}
 }

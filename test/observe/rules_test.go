@@ -69,7 +69,6 @@ func alertRules(t *testing.T) map[string]rulefmt.Rule {
 
 func TestRulesAreComplete(t *testing.T) {
 	known := knownMetrics(t)
-	page := string(read(t, "docs/monitoring.md"))
 	for name, rule := range alertRules(t) {
 		checkExpression(t, known, rule.Expr)
 		if !strings.HasPrefix(name, "SnapshotSchedule") {
@@ -81,15 +80,52 @@ func TestRulesAreComplete(t *testing.T) {
 		if got, want := slices.Sorted(maps.Keys(rule.Annotations)), []string{"description", "runbook_url", "summary"}; !slices.Equal(got, want) {
 			t.Errorf("%s: annotations %v, want %v", name, got, want)
 		}
-		if got, want := rule.Annotations["runbook_url"], "https://mapcontroller.dev/snapshotschedule/docs/monitoring.md#"+strings.ToLower(name); got != want {
+		if got, want := rule.Annotations["runbook_url"], "https://mapcontroller.dev/snapshotschedule/"+runbook(name); got != want {
 			t.Errorf("%s: runbook_url is %s, want %s", name, got, want)
-		}
-		if !strings.Contains(page, "\n### "+name+"\n") {
-			t.Errorf("docs/monitoring.md has no heading %s", name)
 		}
 		if rule.For == 0 {
 			t.Errorf("%s: has no for duration and fires after a single scrape", name)
 		}
+	}
+}
+
+// runbook returns the path of the page that says what to do about an alert.
+func runbook(alert string) string { return "docs/runbooks/" + strings.ToLower(alert) + ".md" }
+
+// Whoever is paged finds the same sections in the same order, commands to paste, and no more than fits a screen.
+func TestEachAlertHasItsRunbook(t *testing.T) {
+	var want []string
+	for name := range alertRules(t) {
+		path := runbook(name)
+		want = append(want, filepath.Base(path))
+		page := string(read(t, path))
+		var headings []string
+		for line := range strings.Lines(page) {
+			if strings.HasPrefix(line, "#") {
+				headings = append(headings, strings.TrimSpace(line))
+			}
+		}
+		if sections := []string{"# " + name, "## Meaning", "## Impact", "## Diagnose", "## Fix"}; !slices.Equal(headings, sections) {
+			t.Errorf("%s has the headings %q, want %q", path, headings, sections)
+		}
+		_, diagnose, _ := strings.Cut(page, "## Diagnose")
+		diagnose, _, _ = strings.Cut(diagnose, "## Fix")
+		if !strings.Contains(diagnose, "```sh\nkubectl ") {
+			t.Errorf("%s has no command under Diagnose", path)
+		}
+		if words := len(strings.Fields(page)); words < 80 || words > 250 {
+			t.Errorf("%s has %d words, want 80 to 250", path, words)
+		}
+	}
+	slices.Sort(want)
+	files, err := filepath.Glob(filepath.Join(root, "docs/runbooks/*"))
+	must(t, err)
+	var got []string
+	for _, file := range files {
+		got = append(got, filepath.Base(file))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("docs/runbooks has\n%q, the alerts are\n%q", got, want)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestRunbookURLsBeginWithDocsURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	alerts := strings.Count(string(out), "- alert: ")
-	if got := strings.Count(string(out), "runbook_url: https://wiki.example.com/docs/monitoring.md#"); alerts == 0 || got != alerts {
+	if got := strings.Count(string(out), "runbook_url: https://wiki.example.com/docs/runbooks/"); alerts == 0 || got != alerts {
 		t.Errorf("%d of %d alerts have a runbook_url that begins with DOCS_URL", got, alerts)
 	}
 }

@@ -52,7 +52,7 @@ type Clone struct {
 	ClaimDeleted bool
 }
 
-// triedDrivers are those with which two contents of one handle were tried: docs/drivers.md says how.
+// triedDrivers are those with which two contents of one handle were tried: docs/storage/index.md says how.
 var triedDrivers = []string{"mock.csi.k8s.io", "hostpath.csi.k8s.io"}
 
 // beingDeleted is the annotation by which the snapshot controller tells the driver's sidecar that a content's snapshot is deleted.

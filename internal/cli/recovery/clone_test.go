@@ -339,13 +339,13 @@ func TestCloneRenewsItsHold(t *testing.T) {
 }
 
 func TestTriedDriversAreInTheDocumentation(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/drivers.md")
+	page, err := os.ReadFile("../../../docs/storage/index.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, driver := range triedDrivers {
 		if !strings.Contains(string(page), "\n| `"+driver+"` ") {
-			t.Errorf("docs/drivers.md does not say what was tried with %s", driver)
+			t.Errorf("docs/storage/index.md does not say what was tried with %s", driver)
 		}
 	}
 }
