@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/manifests"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/ahead"
@@ -26,7 +27,7 @@ type clusterEdit struct {
 	// before is nil if it does not exist.
 	before, after *v1alpha1.ClusterSnapshotSchedule
 	// template is the SnapshotSchedule that the manifest describes.
-	template document
+	template manifests.Document
 }
 
 // childVariants returns the SnapshotSchedules of the namespaces before and after the manifest
@@ -74,7 +75,7 @@ func clusterEditBy(ctx context.Context, f *term.Factory, manifest *unstructured.
 	if err != nil {
 		return nil, err
 	}
-	if edit.template, err = templateOf(manifest); err != nil {
+	if edit.template, err = manifests.TemplateOf(manifest); err != nil {
 		return nil, err
 	}
 	stored, err := readStored(ctx, f, term.ClusterScheduleKind, client.ObjectKey{Name: manifest.GetName()})
@@ -86,14 +87,14 @@ func clusterEditBy(ctx context.Context, f *term.Factory, manifest *unstructured.
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, edit.before); err != nil {
 		return nil, err
 	}
-	before, err := templateOf(stored)
+	before, err := manifests.TemplateOf(stored)
 	if err != nil {
 		return nil, err
 	}
 	written := edit.after
 	edit.after = edit.before.DeepCopy()
 	edit.after.Spec, edit.after.Annotations = written.Spec, merged(edit.before.Annotations, written.Annotations)
-	if !equality.Semantic.DeepEqual(before.spec, edit.template.spec) ||
+	if !equality.Semantic.DeepEqual(before.Spec, edit.template.Spec) ||
 		!equality.Semantic.DeepEqual(edit.before.Spec.NamespaceSelector, written.Spec.NamespaceSelector) ||
 		!equality.Semantic.DeepEqual(edit.before.Spec.Template.Metadata, written.Spec.Template.Metadata) {
 		edit.after.Generation++
@@ -101,35 +102,22 @@ func clusterEditBy(ctx context.Context, f *term.Factory, manifest *unstructured.
 	return edit, nil
 }
 
-// templateOf returns the SnapshotSchedule that a ClusterSnapshotSchedule describes.
-func templateOf(o *unstructured.Unstructured) (document, error) {
-	template, _, err := unstructured.NestedMap(o.Object, "spec", "template")
-	if err != nil {
-		return document{}, err
-	}
-	child := &unstructured.Unstructured{Object: map[string]any{"spec": template["spec"]}}
-	if metadata, ok := template["metadata"].(map[string]any); ok {
-		child.Object["metadata"] = map[string]any{"annotations": metadata["annotations"]}
-	}
-	return documentOf(child, false)
-}
-
 // childVariantsIn returns the SnapshotSchedule of one namespace; no future if it has none and gets none.
 func childVariantsIn(
 	ctx context.Context, f *term.Factory, edit *clusterEdit, namespace *metav1.PartialObjectMetadata, now time.Time,
 ) (v ahead.Variants, err error) {
 	selected := snapshots.SelectsNamespace(edit.after, namespace)
-	manifest := document{edit.template.schedule.DeepCopy(), maps.Clone(edit.template.spec)}
-	child := manifest.schedule
+	manifest := manifests.Document{Schedule: edit.template.Schedule.DeepCopy(), Spec: maps.Clone(edit.template.Spec)}
+	child := manifest.Schedule
 	child.Namespace, child.Name = namespace.Name, edit.after.Name
 	child.Spec.Suspend = child.Spec.Suspend || !selected
-	manifest.spec["suspend"] = child.Spec.Suspend
+	manifest.Spec["suspend"] = child.Spec.Suspend
 	v.After = []client.Object{edit.after, namespace}
 	present, err := storedOf(ctx, f, child)
-	if err == nil && present.schedule == nil && selected {
+	if err == nil && present.Schedule == nil && selected {
 		v.Future = createdFrom(manifest, now)
 	}
-	if err != nil || present.schedule == nil || !edit.owns(present.schedule, namespace.Name) {
+	if err != nil || present.Schedule == nil || !edit.owns(present.Schedule, namespace.Name) {
 		return v, err // somebody else's stays as it is
 	}
 	v.Before = []client.Object{namespace}

@@ -17,6 +17,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
+	"mapcontroller.dev/snapshotschedule/internal/cli/manifests"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/ahead"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
@@ -97,7 +98,7 @@ func TestPreviewSaysThatAChildWithAnotherSpecDeletesNothing(t *testing.T) {
 }
 
 // writtenAs returns a schedule with a spec as it is written.
-func writtenAs(t *testing.T, spec string) document {
+func writtenAs(t *testing.T, spec string) manifests.Document {
 	t.Helper()
 	text, err := yaml.YAMLToJSON([]byte("kind: SnapshotSchedule\nspec: " + spec))
 	if err != nil {
@@ -107,7 +108,7 @@ func writtenAs(t *testing.T, spec string) document {
 	if err := o.UnmarshalJSON(text); err != nil {
 		t.Fatal(err)
 	}
-	d, err := documentOf(o, true)
+	d, err := manifests.Of(o, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestPreviewCountsGenerationsAsTheAPIServerDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			present := writtenAs(t, test.stored)
-			present.schedule.Generation = 1
+			present.Schedule.Generation = 1
 			if got := editedBy(writtenAs(t, test.manifest), present).Future.Generation; (got == 2) != test.edited || got > 2 {
 				t.Errorf("generation %d, edited is %v", got, test.edited)
 			}
@@ -152,7 +153,7 @@ func TestPreviewTakesAnnotationsOfTheManifest(t *testing.T) {
 	present.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: "2026-01-01T00:00:00Z", "note": "theirs"}
 	manifest := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: stricter.Name}, Spec: stricter.Spec}
 	manifest.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: "3", v1alpha1.AnnotationRequestedAt: "2026-01-31T00:10:00Z"}
-	future := editedBy(document{schedule: manifest}, document{schedule: present, spec: map[string]any{"snapshotTTL": "10d"}}).Future
+	future := editedBy(manifests.Document{Schedule: manifest}, manifests.Document{Schedule: present, Spec: map[string]any{"snapshotTTL": "10d"}}).Future
 	for key, want := range map[string]string{
 		v1alpha1.AnnotationConfirmGeneration: "3", v1alpha1.AnnotationRequestedAt: "2026-01-31T00:10:00Z", "note": "theirs",
 	} {
@@ -176,10 +177,10 @@ func TestPreviewOfANewScheduleIgnoresTheStatusOfItsManifest(t *testing.T) {
 	now := clitest.Start.AddDate(0, 0, 30)
 	manifest := clitest.Schedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "1d"})
 	manifest.Annotations = map[string]string{"note": "ours"}
-	want := createdFrom(document{schedule: manifest}, now)
+	want := createdFrom(manifests.Document{Schedule: manifest}, now)
 	manifest.Status.Retention = &v1alpha1.RetentionRecord{Generation: 7, SinceTime: metav1.NewTime(clitest.Start), EditDelay: "10d"}
 	manifest.DeletionTimestamp = &manifest.CreationTimestamp
-	got := createdFrom(document{schedule: manifest}, now)
+	got := createdFrom(manifests.Document{Schedule: manifest}, now)
 	if !equality.Semantic.DeepEqual(got, want) || got.Annotations["note"] != "ours" {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
+	"mapcontroller.dev/snapshotschedule/internal/cli/manifests"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/ahead"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
@@ -86,13 +87,13 @@ func TestPreviewSaysWhatWouldStop(t *testing.T) {
 // Contract: CLI-5.
 func TestPreviewOfAManifest(t *testing.T) {
 	const metadata = `"metadata":{"name":"s","namespace":"shop","generation":4,"annotations":{"team":"a"}}`
-	read := func(metadata, spec string) document {
+	read := func(metadata, spec string) manifests.Document {
 		t.Helper()
 		o := &unstructured.Unstructured{}
 		if err := o.UnmarshalJSON([]byte(`{"apiVersion":"snapshots.mapcontroller.dev/v1alpha1","kind":"SnapshotSchedule",` + metadata + `,"spec":` + spec + `}`)); err != nil {
 			t.Fatal(err)
 		}
-		d, err := documentOf(o, true)
+		d, err := manifests.Of(o, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +129,7 @@ func TestPreviewOfAManifest(t *testing.T) {
 			if v.Change() != test.change {
 				t.Errorf("the change is %s", v.Change())
 			}
-			if wantGeneration := stored.schedule.Generation + int64(min(len(v.Fields), 1)); v.Future.Generation != wantGeneration {
+			if wantGeneration := stored.Schedule.Generation + int64(min(len(v.Fields), 1)); v.Future.Generation != wantGeneration {
 				t.Errorf("generation %d, want %d", v.Future.Generation, wantGeneration)
 			}
 			clitest.Golden(t, func(b *bytes.Buffer) error { printFields(b, term.Style{}, v.Fields); return nil }, test.want)
