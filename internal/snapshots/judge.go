@@ -94,6 +94,8 @@ type Judgment struct {
 	// SparedFor has the reason of condition RetentionPaused, or DeletionStuck, for each snapshot
 	// that Retention would delete and that is kept for now; empty for the others.
 	SparedFor []string
+	// Limited is set if it matters to the storage which snapshots its volumes have.
+	Limited bool
 	// Slots of a selected PVC.
 	Slots schedule.Slots
 	// Due is set while a slot has no snapshot, also if a problem or another snapshot is in the way.
@@ -224,8 +226,8 @@ func (j *Judge) related(restores []client.Object) []client.Object {
 }
 
 // Again decides about a series whose outputs are known to be the schedule's own,
-// the oldest first, as after a Judge. It does not complete Create with labels and
-// owner. It takes half the time, which counts in a simulation.
+// the oldest first, as after a Judge. Of the labels and the owner, what it creates has only what
+// a decision reads. It takes half the time, which counts in a simulation.
 func (j *Judge) Again(now time.Time, of Series) Judgment {
 	seen := j.observe(now, of)
 	decide := j.program.tombstone
@@ -235,6 +237,10 @@ func (j *Judge) Again(now time.Time, of Series) Judgment {
 	decided, about := decide(seen)
 	status, _ := decided.Status.(*keyStatus)
 	d := Judgment{Create: objects(decided.Ensure), Delete: decided.Delete, Next: decided.Next}
+	for _, o := range d.Create {
+		o.SetNamespace(j.program.schedule.Namespace)
+		o.SetLabels(map[string]string{v1alpha1.LabelMapKey: of.MapKey})
+	}
 	d.complete(status, about, now)
 	return d
 }
@@ -249,6 +255,7 @@ func objects(desired []mapcontroller.Desired) (all []client.Object) {
 // complete adds what was decided about, and what its status says; nil if there is none.
 func (d *Judgment) complete(status *keyStatus, of *subject, now time.Time) {
 	d.Outputs, d.Series, d.Retention, d.Slots, d.Group = of.backups.outputs, of.backups.Whole, of.decided, of.slots, of.group
+	d.Limited = of.limited
 	if d.SparedFor = of.sparedFor; d.SparedFor == nil {
 		d.SparedFor = make([]string, len(of.decided.Verdicts))
 	}

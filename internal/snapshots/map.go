@@ -45,6 +45,7 @@ func (p *program) mapKey(seen mapcontroller.Observation) (mapcontroller.Decision
 	class := p.choose(of, seen)
 	storage := p.classesIn(seen).capacityOf(class.limit)
 	volumes := p.fill(of, &class, storage, seen)
+	of.limited = len(volumes) > 0
 	wait := p.from.awaitsRecord(of.slots.Current, seen.Now)
 	if class.takes() && wait.IsZero() { // else one that failed has no replacement
 		if wait = p.unsettled(of, seen); wait.IsZero() {

@@ -40,6 +40,8 @@ type subject struct {
 	decided retention.Decision
 	// sparedFor has the reason for each backup that retention would delete and that is kept for now; nil: for none.
 	sparedFor []string
+	// limited is set if it matters which snapshots its volumes have.
+	limited bool
 }
 
 // subjectOf returns what is selected of a key.

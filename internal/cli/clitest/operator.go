@@ -102,6 +102,30 @@ func DrawCase(t *rapid.T) (s *v1alpha1.SnapshotSchedule, found *view.Series, now
 // Life is what happens to a series under the operator in three days, if every
 // snapshot is ready at once.
 func (op *Operator) Life(of *view.Series, now, until time.Time) (ends map[string]time.Time, taken []string) {
+	return op.LifeWith(Misfortune{}, of, now, until)
+}
+
+// Misfortune is what happens to a series without the operator: the storage does nothing for some time, and the PVC is deleted.
+// A time that is zero does not come.
+type Misfortune struct{ FailsFrom, FailsUntil, Gone time.Time }
+
+// fails returns whether the storage does nothing at a time.
+func (m Misfortune) fails(now time.Time) bool {
+	return !now.Before(m.FailsFrom) && now.Before(m.FailsUntil)
+}
+
+// next returns the earliest of a time and of those at which something happens.
+func (m Misfortune) next(now, next time.Time) time.Time {
+	for _, at := range []time.Time{m.FailsUntil, m.Gone} {
+		if at.After(now) && (!next.After(now) || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// LifeWith is Life with a misfortune. Deletes count when they are decided.
+func (op *Operator) LifeWith(m Misfortune, of *view.Series, now, until time.Time) (ends map[string]time.Time, taken []string) {
 	state := *of
 	state.Snapshots = nil
 	for _, o := range of.Snapshots {
@@ -109,6 +133,12 @@ func (op *Operator) Life(of *view.Series, now, until time.Time) (ends map[string
 	}
 	ends = map[string]time.Time{}
 	for settled := false; !now.After(until); {
+		if !m.Gone.IsZero() && !now.Before(m.Gone) {
+			state.Claim = nil
+		}
+		if now.Equal(m.FailsUntil) {
+			endOutage(&state, now)
+		}
 		p := op.Plan(now, &state)
 		for _, adopted := range p.Adopt {
 			i := slices.IndexFunc(state.Snapshots, func(o client.Object) bool { return o.GetName() == adopted.GetName() })
@@ -116,12 +146,19 @@ func (op *Operator) Life(of *view.Series, now, until time.Time) (ends map[string
 		}
 		for _, removal := range p.Delete {
 			ends[removal.Object.GetName()] = now
+			if m.fails(now) {
+				i := slices.IndexFunc(state.Snapshots, func(o client.Object) bool { return o.GetName() == removal.Object.GetName() })
+				state.Snapshots[i].SetDeletionTimestamp(&metav1.Time{Time: now})
+				continue
+			}
 			state.Snapshots = slices.DeleteFunc(state.Snapshots, func(o client.Object) bool { return o.GetName() == removal.Object.GetName() })
 		}
 		for _, desired := range p.Create {
 			v := desired.Object.(*snapshotv1.VolumeSnapshot)
 			v.CreationTimestamp = metav1.NewTime(now)
-			v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: &v.CreationTimestamp}
+			if !m.fails(now) {
+				v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: &v.CreationTimestamp}
+			}
 			taken = append(taken, v.Name)
 			state.Snapshots = append(state.Snapshots, v)
 		}
@@ -133,12 +170,23 @@ func (op *Operator) Life(of *view.Series, now, until time.Time) (ends map[string
 		if len(p.Create)+len(p.Delete)+len(p.Adopt) > 0 {
 			continue
 		}
-		if !p.Next.After(now) {
+		next := m.next(now, p.Next)
+		if !next.After(now) {
 			break
 		}
-		now = p.Next
+		now = next
 	}
 	return ends, taken
+}
+
+// endOutage does what the storage was asked for.
+func endOutage(state *view.Series, now time.Time) {
+	state.Snapshots = slices.DeleteFunc(state.Snapshots, func(o client.Object) bool { return o.GetDeletionTimestamp() != nil })
+	for _, o := range state.Snapshots {
+		if v := o.(*snapshotv1.VolumeSnapshot); v.Status == nil {
+			v.Status = view.ReadyStatus(metav1.NewTime(now))
+		}
+	}
 }
 
 // settle completes what was under way: by definition of the simulation.

@@ -272,7 +272,7 @@ func previewSeries(v Variants, present, future *snapshots.Judge, of *view.Series
 		}
 		return of.State(judge)
 	}
-	r := seriesPreview{incomplete: before.incomplete || after.incomplete, spared: after.spared, misfits: after.misfits, claim: claimChange{
+	r := seriesPreview{incomplete: before.Incomplete || after.Incomplete, spared: after.spared, misfits: after.misfits, claim: claimChange{
 		Name: of.Name(), MapKey: of.MapKey, Before: relation(present), After: relation(future),
 		Snapshots: max(before.counted, after.counted), Within: len(after.Ends), Otherwise: len(before.Ends), Stops: after.stops,
 	}}

@@ -16,13 +16,15 @@ import (
 
 // Fates are the ends of those snapshots of a series that exist at the beginning.
 type Fates struct {
-	counted    int
-	Ends       map[string]end
-	spared     map[string]int // at first, by reason
-	misfits    []string       // what the storage has no place for, at first
-	stops      string         // why no snapshots are taken, at first
-	takes      time.Time      // the slot for which one is taken, at first
-	incomplete bool
+	counted int
+	Ends    map[string]end
+	spared  map[string]int // at first, by reason
+	misfits []string       // what the storage has no place for, at first
+	stops   string         // why no snapshots are taken, at first
+	takes   time.Time      // the slot for which one is taken, at first
+	// Incomplete is set if the simulation was exhausted, at the time Until.
+	Incomplete bool
+	Until      time.Time
 }
 
 type end struct {
@@ -52,7 +54,7 @@ func FatesOf(judge *snapshots.Judge, of *view.Series, now, until time.Time, work
 			break
 		}
 	}
-	f.incomplete = sim.Incomplete
+	f.Incomplete, f.Until = sim.Incomplete, sim.Now
 	return f
 }
 

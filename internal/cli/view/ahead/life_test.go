@@ -68,8 +68,8 @@ func checkAhead(t rapid.TB, s *v1alpha1.SnapshotSchedule, found *view.Series, no
 	for name, end := range f.Ends {
 		have[name] = fmt.Sprint(end.At.UTC(), end.reason)
 	}
-	if diff := cmp.Diff(want, have); diff != "" || f.incomplete {
-		t.Errorf("snapshots deleted (-simulated +preview), incomplete %v:\n%s", f.incomplete, diff)
+	if diff := cmp.Diff(want, have); diff != "" || f.Incomplete {
+		t.Errorf("snapshots deleted (-simulated +preview), incomplete %v:\n%s", f.Incomplete, diff)
 	}
 }
 

@@ -41,7 +41,7 @@ func (sim *Simulation) passes(until time.Time) iter.Seq[*pass] {
 				return
 			}
 			creates = creates || len(d.Create) > 0
-			if creates && sim.Now.After(at) && regular(&d, at) && !sim.judge.Delays(at) {
+			if creates && len(sim.events) == 0 && sim.Now.After(at) && regular(&d, at) && !sim.judge.Delays(at) {
 				sim.regularPasses(&d, at, until, yield)
 				return
 			}
@@ -52,7 +52,7 @@ func (sim *Simulation) passes(until time.Time) iter.Seq[*pass] {
 // regular returns whether nothing but new snapshots and the passing of time changes a series in which snapshots are taken.
 func regular(d *snapshots.Judgment, now time.Time) bool {
 	s := &d.Series
-	return d.Group == "" && s.Claim == retention.Selected && !s.ClaimDeleting &&
+	return d.Group == "" && !d.Limited && s.Claim == retention.Selected && !s.ClaimDeleting &&
 		!slices.ContainsFunc(s.Snapshots, func(s retention.Snapshot) bool {
 			return !s.ReadyToUse || s.Deleting || s.Imported || s.Created.After(now) || s.HasCutTime && s.CutTime.After(now) ||
 				s.ScheduledAt.IsZero() || s.ScheduledAt.After(s.Created)

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
@@ -28,13 +29,16 @@ import (
 // Simulation lets time pass over one series, and does what the operator's plan
 // says. It assumes that every snapshot is taken on time and is ready at once, that
 // snapshots in progress become ready and restores end, and that nobody else
-// changes anything.
+// changes anything, but for what Happens and Outage say.
 type Simulation struct {
 	judge *snapshots.Judge
 	of    view.Series
 	Now   time.Time
 	// settled is set once what was under way is complete, Incomplete if the simulation ended because it was exhausted.
 	settled, Incomplete bool
+	// events are what happens without the operator, the earliest first; outages when the storage does nothing.
+	events  []event
+	outages []outage
 	// steps counts the passes, work the snapshots that they judged, of which there are at most limit.
 	steps, work, limit int
 }
@@ -57,11 +61,54 @@ func Simulate(judge *snapshots.Judge, now time.Time, from *view.Series) *Simulat
 	return sim
 }
 
+// event changes a series at a time.
+type event struct {
+	at     time.Time
+	change func(of *view.Series)
+}
+
+// Happens has something change the series at a time, before the pass of that time.
+func (sim *Simulation) Happens(at time.Time, change func(of *view.Series)) {
+	sim.events = append(sim.events, event{at, change})
+	slices.SortStableFunc(sim.events, func(a, b event) int { return a.at.Compare(b.at) })
+}
+
+type outage struct{ from, until time.Time }
+
+// Outage has the storage neither cut nor delete a snapshot from a time until another one. Then it does what it was asked for.
+func (sim *Simulation) Outage(from, until time.Time) {
+	sim.outages = append(sim.outages, outage{from, until})
+	sim.Happens(until, func(of *view.Series) {
+		if sim.failing(until) {
+			return // another one goes on
+		}
+		for _, o := range of.Snapshots {
+			if backup.Uncut(o) && !backup.Terminating(o) {
+				of.Members = append(slices.Clip(of.Members), cut(o, metav1.NewTime(until))...)
+			}
+		}
+		of.Snapshots = slices.DeleteFunc(slices.Clone(of.Snapshots), backup.Terminating)
+	})
+}
+
+// failing returns whether the storage does nothing at a time.
+func (sim *Simulation) failing(now time.Time) bool {
+	return slices.ContainsFunc(sim.outages, func(o outage) bool { return !now.Before(o.from) && now.Before(o.until) })
+}
+
+// Series is the series as it is now.
+func (sim *Simulation) Series() *view.Series { return &sim.of }
+
 // Step makes one pass and moves on to the time at which the next one may differ.
 // It returns the judgment, the time at which it was made, and false if nothing
 // will change any more.
 func (sim *Simulation) Step() (at time.Time, d snapshots.Judgment, more bool) {
 	at = sim.Now
+	for len(sim.events) > 0 && !sim.events[0].at.After(at) {
+		change := sim.events[0].change
+		sim.events = sim.events[1:]
+		change(&sim.of)
+	}
 	if sim.steps == 0 {
 		d = sim.judge.Judge(at, sim.of.Judged())
 		sim.of.Snapshots = d.Outputs
@@ -76,13 +123,17 @@ func (sim *Simulation) Step() (at time.Time, d snapshots.Judgment, more bool) {
 	}
 	sim.steps++
 	sim.work += len(sim.of.Snapshots) + 1
+	next := d.Next
+	if len(sim.events) > 0 && (!next.After(at) || sim.events[0].at.Before(next)) {
+		next = sim.events[0].at
+	}
 	switch {
 	case again:
 		return at, d, true
-	case !d.Next.After(at):
+	case !next.After(at):
 		return at, d, false
 	}
-	sim.Now = d.Next
+	sim.Now = next
 	return at, d, true
 }
 
@@ -94,24 +145,48 @@ func (sim *Simulation) apply(d *snapshots.Judgment) bool {
 		return false
 	}
 	sim.of.Snapshots = slices.Clone(sim.of.Snapshots) // the judgment refers to the others
+	now, failing := metav1.NewTime(sim.Now.Truncate(time.Second)), sim.failing(sim.Now)
 	if len(d.Delete) > 0 {
 		gone := make(map[string]bool, len(d.Delete))
 		for _, removal := range d.Delete {
 			gone[removal.Object.GetName()] = true
 		}
-		sim.of.Snapshots = slices.DeleteFunc(sim.of.Snapshots, func(o client.Object) bool { return gone[o.GetName()] })
+		if failing {
+			markDeleted(sim.of.Snapshots, gone, now)
+		} else {
+			sim.of.Snapshots = slices.DeleteFunc(sim.of.Snapshots, func(o client.Object) bool { return gone[o.GetName()] })
+		}
 	}
-	created := metav1.NewTime(sim.Now.Truncate(time.Second))
 	for _, o := range d.Create {
-		switch v := o.(type) {
-		case *snapshotv1.VolumeSnapshot:
-			v.CreationTimestamp, v.Status = created, view.ReadyStatus(created)
-		case *groupv1.VolumeGroupSnapshot:
-			sim.of.Members = append(slices.Clip(sim.of.Members), snapshots.Complete(v, created)...)
+		if o.SetCreationTimestamp(now); !failing {
+			sim.of.Members = append(slices.Clip(sim.of.Members), cut(o, now)...)
 		}
 		sim.of.Snapshots = append(sim.of.Snapshots, o)
 	}
 	return len(d.Create) > 0 || d.Retention.Take.Due
+}
+
+// markDeleted has the named snapshots wait for the storage.
+func markDeleted(all []client.Object, names map[string]bool, now metav1.Time) {
+	for i, o := range all {
+		if names[o.GetName()] {
+			all[i] = o.DeepCopyObject().(client.Object)
+			all[i].SetDeletionTimestamp(&now)
+		}
+	}
+}
+
+// cut makes a snapshot one that is ready, and returns its members if it is of a group.
+func cut(o client.Object, at metav1.Time) (members []client.Object) {
+	created := o.GetCreationTimestamp()
+	switch v := o.(type) {
+	case *snapshotv1.VolumeSnapshot:
+		v.Status = view.ReadyStatus(at)
+	case *groupv1.VolumeGroupSnapshot:
+		members = snapshots.Complete(v, at)
+	}
+	o.SetCreationTimestamp(created)
+	return members
 }
 
 // settle completes what was under way when the simulation began: snapshots that
@@ -129,14 +204,9 @@ func (sim *Simulation) settle(d *snapshots.Judgment) {
 		case retention.Terminating:
 			sim.of.Snapshots = slices.Delete(sim.of.Snapshots, at, at+1)
 		case retention.InProgress:
-			switch v := sim.of.Snapshots[at].DeepCopyObject().(type) {
-			case *snapshotv1.VolumeSnapshot:
-				v.Status = view.ReadyStatus(v.CreationTimestamp)
-				sim.of.Snapshots[at] = v
-			case *groupv1.VolumeGroupSnapshot:
-				sim.of.Members = append(slices.Clip(sim.of.Members), snapshots.Complete(v, v.CreationTimestamp)...)
-				sim.of.Snapshots[at] = v
-			}
+			v := sim.of.Snapshots[at].DeepCopyObject().(client.Object)
+			sim.of.Members = append(slices.Clip(sim.of.Members), cut(v, v.GetCreationTimestamp())...)
+			sim.of.Snapshots[at] = v
 		}
 	}
 }

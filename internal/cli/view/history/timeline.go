@@ -67,13 +67,14 @@ func TimelineOf(s *v1alpha1.SnapshotSchedule, inv *view.Inventory, claim string,
 	}
 	for of, d := range all {
 		if claim == "" || of.Name() == claim || of.ClaimNamed(claim) != nil {
-			t.Rows = append(t.Rows, lineOf(of, of.State(judge), d, judge, now))
+			t.Rows = append(t.Rows, LineOf(of, of.State(judge), d, judge, now))
 		}
 	}
 	return t, nil
 }
 
-func lineOf(series *view.Series, state string, d *snapshots.Judgment, judge *snapshots.Judge, now time.Time) TimelineLine {
+// LineOf returns the line of a series, about which a judge has decided.
+func LineOf(series *view.Series, state string, d *snapshots.Judgment, judge *snapshots.Judge, now time.Time) TimelineLine {
 	line := TimelineLine{Claim: series.Name(), State: state, Snapshots: []Mark{}, MapKey: series.MapKey}
 	for i := range d.Series.Snapshots {
 		s, verdict := &d.Series.Snapshots[i], d.Retention.Verdicts[i]
