@@ -6,6 +6,7 @@ package backup
 import (
 	"encoding/json"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -50,4 +51,12 @@ func IsOfVolume(o client.Object, claim *corev1.PersistentVolumeClaim, volume str
 	}
 	created := o.GetCreationTimestamp()
 	return !created.Before(&claim.CreationTimestamp)
+}
+
+// SizeText returns the size that a volume made of a snapshot needs; empty if the driver does not say.
+func SizeText(o client.Object) string {
+	if v, ok := o.(*snapshotv1.VolumeSnapshot); ok && v.Status != nil && v.Status.RestoreSize != nil {
+		return v.Status.RestoreSize.String()
+	}
+	return ""
 }

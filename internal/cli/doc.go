@@ -8,10 +8,11 @@
 //
 //	root.go    the list of commands
 //	status     status, timeline and why
-//	coverage   preview   report   snapshot   restore   verify   rollback   hold   confirm   migrate
+//	list   coverage   preview   simulate   report   snapshot   restore   verify   rollback   hold   confirm   migrate
 //	steps      what commands that act share: which snapshots they are about, patches, holds, waits
 //	view       what commands read: schedules, PVCs and snapshots, and what the operator would do with them
 //	recovery   decides which snapshot is restored, and to which PVC
+//	manifests  schedules in files
 //	change     a request that a command sends, as a value
 //	holders    decides who holds a snapshot, and until when
 //	term       what every command needs between the user and the cluster

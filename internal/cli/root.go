@@ -16,11 +16,13 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/confirm"
 	"mapcontroller.dev/snapshotschedule/internal/cli/coverage"
 	"mapcontroller.dev/snapshotschedule/internal/cli/hold"
+	"mapcontroller.dev/snapshotschedule/internal/cli/list"
 	"mapcontroller.dev/snapshotschedule/internal/cli/migrate"
 	"mapcontroller.dev/snapshotschedule/internal/cli/preview"
 	"mapcontroller.dev/snapshotschedule/internal/cli/report"
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback"
+	"mapcontroller.dev/snapshotschedule/internal/cli/simulate"
 	"mapcontroller.dev/snapshotschedule/internal/cli/snapshot"
 	"mapcontroller.dev/snapshotschedule/internal/cli/status"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -32,10 +34,12 @@ import (
 var commands = []func(*term.Factory) *cobra.Command{
 	// GroupShow
 	status.New,
+	list.New,
 	func(f *term.Factory) *cobra.Command { return coverage.New(f, rollback.Unfinished) },
 	status.NewTimeline,
 	status.NewWhy,
 	preview.New,
+	simulate.New,
 	report.New,
 
 	// GroupAct

@@ -74,7 +74,7 @@ func TestShellsOfferFilesOnlyWhereTheyAreMeant(t *testing.T) {
 func TestMistakesAreAnsweredWithWhatIsMeant(t *testing.T) {
 	for line, want := range map[string]string{
 		"stauts":                              `error: unknown command "stauts" for "kubectl snapsched": did you mean status?` + "\n",
-		"list":                                `error: unknown command "list" for "kubectl snapsched": did you mean status?` + "\n",
+		"ls":                                  `error: unknown command "ls" for "kubectl snapsched": did you mean list?` + "\n",
 		"version":                             "kubectl-snapsched devel",
 		"status -w":                           "'watch kubectl snapsched status'",
 		"why":                                 "error: specify SNAPSHOT: kubectl snapsched why SNAPSHOT [flags]\n",

@@ -26,7 +26,7 @@ func New(f *term.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "status [NAME]",
 		GroupID:    term.GroupShow,
-		SuggestFor: []string{"list", "ls", "get", "show", "describe"},
+		SuggestFor: []string{"get", "show", "describe"},
 		Short:      "Show each PVC's newest ready snapshot, next slot and problems",
 		Long: "Show, for each PVC of the schedules, its newest ready snapshot, the next slot, the number of\n" +
 			"snapshots and what is wrong; and the conditions of each schedule in words.",

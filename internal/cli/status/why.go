@@ -105,15 +105,7 @@ func why(ctx context.Context, f *term.Factory, name string, now time.Time) (*why
 	}
 	mapKey, schedule := v.GetLabels()[v1alpha1.LabelMapKey], v.GetLabels()[v1alpha1.LabelSchedule]
 	result := &whyResult{Namespace: v.GetNamespace(), Name: name, Schedule: schedule, Notes: notes}
-	switch {
-	case mapKey == "":
-		result.Unmanaged = "it lacks the label " + v1alpha1.LabelMapKey + ": no schedule has taken it, or it was released"
-		return result, nil
-	case schedule == "":
-		result.Unmanaged = "it lacks the label " + v1alpha1.LabelSchedule + ": no schedule has taken it"
-		return result, nil
-	case backup.GroupMember(v):
-		result.Unmanaged = "it is a member of a VolumeGroupSnapshot, and its data belongs to the group"
+	if result.Unmanaged = view.Unmanaged(v); result.Unmanaged != "" {
 		return result, nil
 	}
 	s, inv, err := view.ReadOf(ctx, f, schedule, decidesAbout(v)...)

@@ -4,6 +4,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
@@ -85,6 +88,21 @@ func ReadIfAllowed[T client.Object](ctx context.Context, c client.Reader, name s
 		return found, false, err
 	}
 	return o, false, nil
+}
+
+// Unmanaged says why no schedule decides about a snapshot; empty if that whose name it carries would, if it exists.
+func Unmanaged(v client.Object) string {
+	switch labels := v.GetLabels(); {
+	case labels[v1alpha1.LabelRollback] != "":
+		return "it is the safety snapshot of rollback " + labels[v1alpha1.LabelRollback]
+	case backup.GroupMember(v):
+		return "it is a member of VolumeGroupSnapshot " + cmp.Or(backup.LabeledMember(v), backup.GroupOf(v)) + ", and its data belongs to the group"
+	case labels[v1alpha1.LabelMapKey] == "":
+		return "it lacks the label " + v1alpha1.LabelMapKey + ": no schedule has taken it, or it was released"
+	case labels[v1alpha1.LabelSchedule] == "":
+		return "it lacks the label " + v1alpha1.LabelSchedule + ": no schedule has taken it"
+	}
+	return ""
 }
 
 // ReadyStatus is the status of a snapshot that is ready.
