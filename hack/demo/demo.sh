@@ -22,7 +22,7 @@ if [ "${1:-}" = down ] && [ ! -d "$kept" ]; then
   exit
 fi
 
-echo "Building (the first time, 20 minutes on two cores for the cluster's parts)"
+echo "Building (the first time, 10 minutes on two cores for the cluster's parts)"
 # Without -buildvcs=false, Go refuses to build in a checkout that belongs to another user.
 export CGO_ENABLED="${CGO_ENABLED:-0}" # as make sets it, or all is compiled twice
 go build -buildvcs=false -o bin/manager ./cmd
