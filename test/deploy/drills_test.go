@@ -115,7 +115,7 @@ var _ = Describe("drills with data", Ordered, func() {
 		Expect(os.WriteFile(file, append([]byte("damaged"), good...), 0o600)).To(Succeed())
 		code, output = record(check...)
 		Expect(code).To(Equal(1), output)
-		Expect(seen.Check("recipes.md", "verify")).To(Succeed())
+		Expect(seen.Check("tasks/verify.md", "verify")).To(Succeed())
 		Expect(output).To(ContainSubstring("failed: exit code 1: the checksum of /snapshot/file is wrong"))
 		Expect(get(ctx, snapshot).Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationVerifyFailed,
 			MatchRegexp(`^\S+Z exit code 1: the checksum of /snapshot/file is wrong$`)))

@@ -175,7 +175,7 @@ var _ = Describe("kubectl snapsched restore --to-namespace", Ordered, ContinueOn
 		seen.Call(o.target, "lab")
 		varies := regexp.MustCompile(`(?m)^Wait until .*\n| \([0-9]+s ago\)`)
 		seen.Ran("kubectl snapsched restore "+o.snapshot.Name+" --to-namespace lab --to copied", varies.ReplaceAllString(output, ""))
-		Expect(seen.Check("recipes.md", "clone")).To(Succeed())
+		Expect(seen.Check("tasks/another-namespace.md", "clone")).To(Succeed())
 	}, NodeTimeout(2*time.Minute))
 
 	It("killed after each of its writes, is done by running it again and again", func(ctx context.Context) {

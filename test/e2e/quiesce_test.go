@@ -120,7 +120,7 @@ var _ = Describe("a quiesced snapshot", Ordered, func() {
 		seen := &recording.Recording{}
 		seen.Call(namespace, "shop")
 		seen.Ran("kubectl snapsched "+args, string(output))
-		Expect(seen.Check("workloads.md", "quiesce")).To(Succeed())
+		Expect(seen.Check("tasks/databases.md", "quiesce")).To(Succeed())
 	}, NodeTimeout(time.Minute))
 
 	It("ends within a second after its timeout, and says what may still be cut", func(ctx context.Context) {

@@ -323,7 +323,7 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		d.expectRolledBack(ctx)
 		undo := []string{"statefulset/db", "--undo", "--yes"}
 		record(undo...)
-		Expect(seen.Check("rollback.md", "rollback")).To(Succeed())
+		Expect(seen.Check("contribute/rollback.md", "rollback")).To(Succeed())
 		d.expectBack(ctx, BeElementOf(values(d.volumes)))
 		code, output := d.run(ctx, "", undo...)
 		Expect(code).To(Equal(2))

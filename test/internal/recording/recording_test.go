@@ -32,7 +32,7 @@ at 2026-11-21T09:01:00Z: data-20261121090100-k7xq2m2222, data-before-20261121090
 }
 
 func TestAPlaceIsNeeded(t *testing.T) {
-	if err := new(Recording).Check("rollback.md", "nothing"); err == nil {
+	if err := new(Recording).Check("tasks/rollback.md", "nothing"); err == nil {
 		t.Error("a recording that no page shows is not compared")
 	}
 }
