@@ -79,6 +79,10 @@ site: ## Build README and docs as a site that needs no server, in SITE.
 	HUGO_PARAMS_VERSION="$$(git describe --tags --dirty --match 'v[0-9]*' 2>/dev/null || echo dev)" \
 	$(HUGO) --source hack/site --destination '$(abspath $(SITE))' --cleanDestinationDir --noBuildLock >/dev/null
 
+.PHONY: site-diagrams
+site-diagrams: ## Draw the diagrams of the pages for the site. Needs npm and chromium.
+	go run ./hack/site/diagrams
+
 .PHONY: fmt
 fmt: ## Format the code with go fmt.
 	go fmt ./...

@@ -5,7 +5,9 @@
 package site
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -151,6 +153,33 @@ func TestTheSiteHasEachPageOnceAndNoLinkLeadsNowhere(t *testing.T) {
 		}
 		if inside < len(pages) {
 			t.Errorf("%s has %d links inside the site: not even the menu", name, inside)
+		}
+	}
+}
+
+// A diagram that was changed shows its source until it is drawn again, and not the old picture.
+func TestNoPictureOfADiagramIsLeftOver(t *testing.T) {
+	sources := map[string]bool{}
+	err := fs.WalkDir(os.DirFS("../.."), "docs", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || path.Ext(name) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join("../..", name))
+		for _, m := range regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+			sources[fmt.Sprintf("%x", sha256.Sum256([]byte(strings.TrimSpace(m[1]))))[:16]+".svg"] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pictures, err := os.ReadDir("static/diagrams")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, picture := range pictures {
+		if !sources[picture.Name()] {
+			t.Errorf("no page has the diagram of %s: run make site-diagrams", picture.Name())
 		}
 	}
 }
