@@ -208,7 +208,7 @@ func TestLimitsAgreeWithTheClasses(t *testing.T) {
 func limitCommands(page string) (all []map[string]string) {
 	for _, arguments := range matches(page, `kubectl annotate volumesnapshotclass \S+((?:\s+\\?\s*[a-z./-]+=[^\s`+"`"+`]+)+)`) {
 		command := map[string]string{}
-		for _, argument := range strings.Fields(arguments) {
+		for argument := range strings.FieldsSeq(arguments) {
 			if key, value, set := strings.Cut(argument, "="); set { // otherwise the end of a line
 				command[key] = value
 			}

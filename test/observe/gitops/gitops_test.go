@@ -77,11 +77,19 @@ var judgments = map[string]judgment{
 }
 
 func TestThePageListsEveryJudgment(t *testing.T) {
-	page := read(t, "docs/run/gitops.md")
+	page, short := read(t, "docs/contribute/gitops.md"), read(t, "docs/run/gitops.md")
+	shown := map[string]bool{}
 	for _, j := range judgments {
-		if row := fmt.Sprintf("\n| %s | %s | %s | %s |\n", j.state, j.argo, j.flux, j.kstatus); !strings.Contains(page, row) {
+		row := fmt.Sprintf("\n| %s | %s | %s | %s |\n", j.state, j.argo, j.flux, j.kstatus)
+		if !strings.Contains(page, row) {
 			t.Errorf("the page has no row %s", row)
 		}
+		if strings.Contains(short, row) {
+			shown[row] = true
+		}
+	}
+	if rows := strings.Count(short, "\n| `Ready="); rows < 5 || len(shown) != rows {
+		t.Errorf("docs/run/gitops.md has %d rows, of which %d are judgments", rows, len(shown))
 	}
 }
 
