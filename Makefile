@@ -70,8 +70,10 @@ generate: ## Generate the DeepCopy methods of the API types.
 	$(CONTROLLER_GEN) object:headerFile="hack/boilerplate.go.txt" paths="./..."
 
 .PHONY: docs
-docs: ## Update the generated parts of docs/reference.md.
+docs: ## Update the generated parts of docs/reference.
 	go run ./hack/docs
+	UPDATE_REFERENCE=1 go test ./cmd -run '^TestTheReference'
+	UPDATE_REFERENCE=1 go -C hack/helm test ./internal/chart -run '^TestThePage'
 
 SITE ?= dist/site
 .PHONY: site

@@ -12,17 +12,19 @@ import (
 	"testing"
 )
 
-// The table is written by hand nowhere: what this test prints is what belongs there.
+// UPDATE_REFERENCE=1 writes the table of the page, for which nothing outside of this package knows the flags.
 func TestTheReferenceHasEveryFlagAsItsHelpSaysIt(t *testing.T) {
-	page, err := os.ReadFile("../docs/reference.md")
+	const page, begin, end = "../docs/reference/flags.md", "<!-- generated: flags -->\n", "<!-- end of flags -->"
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(page), "\n## Flags of the manager\n")
+	before, rest, _ := strings.Cut(string(text), begin)
+	_, after, found := strings.Cut(rest, end)
 	if !found {
-		t.Fatal("docs/reference.md has no section about flags")
+		t.Fatalf("%s has no table", page)
 	}
-	set, want := flag.NewFlagSet("", flag.PanicOnError), []string{}
+	set, table := flag.NewFlagSet("", flag.PanicOnError), "| flag | default | meaning |\n| --- | --- | --- |\n"
 	parseFlags(set, nil)
 	set.VisitAll(func(f *flag.Flag) {
 		value := "none"
@@ -30,15 +32,14 @@ func TestTheReferenceHasEveryFlagAsItsHelpSaysIt(t *testing.T) {
 			value = "`" + shown + "`"
 		}
 		_, usage := flag.UnquoteUsage(f)
-		want = append(want, fmt.Sprintf("| `--%s` | %s | %s |", f.Name, value, strings.ReplaceAll(usage, "|", `\|`)))
+		table += fmt.Sprintf("| `--%s` | %s | %s |\n", f.Name, value, strings.ReplaceAll(usage, "|", `\|`))
 	})
-	var has []string
-	for line := range strings.Lines(section) {
-		if strings.HasPrefix(line, "| `--") {
-			has = append(has, strings.TrimSuffix(line, "\n"))
+	want := before + begin + "\n" + table + "\n" + end + after
+	if os.Getenv("UPDATE_REFERENCE") != "" {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if table := strings.Join(want, "\n"); strings.Join(has, "\n") != table {
-		t.Errorf("the table of flags in docs/reference.md should be\n%s", table)
+	} else if string(text) != want {
+		t.Errorf("%s is out of date, run make docs: the table should be\n%s", page, table)
 	}
 }

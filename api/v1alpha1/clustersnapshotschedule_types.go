@@ -19,9 +19,9 @@ type ClusterSnapshotScheduleSpec struct {
 	// +required
 	NamespaceSelector LabelSelector `json:"namespaceSelector"`
 
-	// template is the SnapshotSchedule of each matching namespace. The SnapshotSchedules have
-	// the name of the ClusterSnapshotSchedule. Their whole spec is kept equal to that of the
-	// template. Example: {spec: {snapshotInterval: 6h, deletionPolicy: Orphan}}.
+	// template is the SnapshotSchedule of each matching namespace. It has the name of the
+	// ClusterSnapshotSchedule, and its whole spec is kept equal to the template's. Example:
+	// {spec: {snapshotInterval: 6h, deletionPolicy: Orphan}}.
 	//
 	// +required
 	Template ScheduleTemplate `json:"template"`
@@ -38,9 +38,9 @@ type ScheduleTemplate struct {
 	// +optional
 	Metadata ScheduleTemplateMetadata `json:"metadata,omitzero"`
 
-	// spec is the spec of the SnapshotSchedules. Its deletionPolicy must be set. Changes that
-	// somebody makes in the spec of one of the SnapshotSchedules are undone. Example:
-	// {snapshotInterval: 6h, snapshotTTL: 10d, deletionPolicy: Orphan}.
+	// spec is the spec of the SnapshotSchedules. Its deletionPolicy must be set. Changes in the
+	// spec of a SnapshotSchedule are undone. Example: {snapshotInterval: 6h, snapshotTTL: 10d,
+	// deletionPolicy: Orphan}.
 	//
 	// +required
 	Spec SnapshotScheduleSpec `json:"spec"`
@@ -48,11 +48,10 @@ type ScheduleTemplate struct {
 
 // ScheduleTemplateMetadata has labels and annotations for SnapshotSchedules.
 type ScheduleTemplateMetadata struct {
-	// labels are added to every SnapshotSchedule of the ClusterSnapshotSchedule. Other labels
-	// stay. Keys with the prefix snapshots.mapcontroller.dev/ are reserved and rejected. So are
-	// app.kubernetes.io/instance and keys with the prefix argocd.argoproj.io/, by which GitOps
-	// tools claim objects. If omitted, none are added. At most 32 labels. Example:
-	// {example.com/tier: gold}.
+	// labels are added to every SnapshotSchedule. Other labels stay. Keys under
+	// snapshots.mapcontroller.dev/ are rejected. So are those by which GitOps tools claim
+	// objects: app.kubernetes.io/instance, and keys under argocd.argoproj.io/. If omitted, none
+	// are added. At most 32 labels. Example: {example.com/tier: gold}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/tier"
@@ -61,11 +60,9 @@ type ScheduleTemplateMetadata struct {
 	// +optional
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
-	// annotations are added to every SnapshotSchedule of the ClusterSnapshotSchedule. Other
-	// annotations stay. Keys with the prefix snapshots.mapcontroller.dev/ are reserved and
-	// rejected. So are app.kubernetes.io/instance and keys with the prefix argocd.argoproj.io/,
-	// by which GitOps tools claim objects. If omitted, none are added. At most 32 annotations,
-	// with values of at most 1024 characters. Example: {example.com/note: nightly}.
+	// annotations are added to every SnapshotSchedule. Other annotations stay. The keys that are
+	// rejected in labels are rejected here too. If omitted, none are added. At most 32
+	// annotations, with values of at most 1024 characters. Example: {example.com/note: nightly}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/note"

@@ -9,9 +9,9 @@ import (
 
 // ClusterSnapshotScheduleStatus is the observed state of a ClusterSnapshotSchedule.
 type ClusterSnapshotScheduleStatus struct {
-	// observedGeneration is the metadata.generation of the spec that this status describes. It
-	// is -1 before the controller has reconciled the object for the first time. Whether every
-	// SnapshotSchedule has the template's spec is in outputs. Example: 3.
+	// observedGeneration is the metadata.generation of the spec that this status describes, and
+	// -1 before the first one. outputs says how many SnapshotSchedules have the template's spec.
+	// Example: 3.
 	//
 	// +kubebuilder:default=-1
 	// +optional
@@ -34,43 +34,40 @@ type ClusterSnapshotScheduleStatus struct {
 	// +optional
 	Detached *ClusterDetached `json:"detached,omitempty"`
 
-	// persistentVolumeClaims counts the PVCs that the SnapshotSchedules select, over all
-	// namespaces. It is absent while the spec is invalid, and while the SnapshotSchedule of a
-	// namespace has not counted any yet.
+	// persistentVolumeClaims counts the PVCs that the SnapshotSchedules select. It is absent
+	// while the spec is invalid, and while the SnapshotSchedule of a namespace has not counted
+	// any yet.
 	//
 	// +optional
 	PersistentVolumeClaims *ClaimTotals `json:"persistentVolumeClaims,omitempty"`
 
-	// volumeSnapshots counts the VolumeSnapshots that the SnapshotSchedules own, over all
-	// namespaces. It is absent while the spec is invalid, and while the SnapshotSchedule of a
-	// namespace has not counted any yet.
+	// volumeSnapshots counts the VolumeSnapshots that the SnapshotSchedules own. It is absent
+	// whenever persistentVolumeClaims is.
 	//
 	// +optional
 	VolumeSnapshots *OutputCount `json:"volumeSnapshots,omitempty"`
 
-	// volumeGroupSnapshots counts their VolumeGroupSnapshots in the same way. It is also absent
-	// if none takes or has any.
+	// volumeGroupSnapshots counts the VolumeGroupSnapshots that the SnapshotSchedules own. It is
+	// also absent if none takes or has any.
 	//
 	// +optional
 	VolumeGroupSnapshots *OutputCount `json:"volumeGroupSnapshots,omitempty"`
 
-	// recoveryPointTime is the oldest recovery point of all selected namespaces, as
-	// oldestRecoveryPointTime, but it is absent while a PVC that is not skipped has no ready
-	// snapshot, and while the SnapshotSchedule of a namespace has not counted any yet. Example:
-	// 2026-01-02T03:00:00Z.
+	// recoveryPointTime is the oldest recovery point of all selected namespaces. It is absent
+	// while a PVC that is not skipped has no ready snapshot, and while the SnapshotSchedule of a
+	// namespace has not counted any yet. Example: 2026-01-02T03:00:00Z.
 	//
 	// +optional
 	RecoveryPointTime *metav1.Time `json:"recoveryPointTime,omitempty"`
 
-	// oldestRecoveryPointTime is the oldest recovery point of all selected namespaces. That of
-	// a namespace is the oldest of its PVCs: the time of the newest ready snapshot or, without
-	// one, the creation time of the PVC or of its SnapshotSchedule, whichever is later. Example:
-	// 2026-01-02T03:00:00Z.
+	// oldestRecoveryPointTime is the oldest recovery point of all selected namespaces, in which a
+	// PVC without a ready snapshot counts with its creation time, or with that of its
+	// SnapshotSchedule if that is later. Example: 2026-01-02T03:00:00Z.
 	//
 	// +optional
 	OldestRecoveryPointTime *metav1.Time `json:"oldestRecoveryPointTime,omitempty"`
 
-	// oldestRecoveryPointNamespace is the namespace that has the oldest recovery point. Example:
+	// oldestRecoveryPointNamespace is the namespace with the oldest recovery point. Example:
 	// shop.
 	//
 	// +kubebuilder:validation:MaxLength=63
@@ -94,8 +91,8 @@ type ClusterSnapshotScheduleStatus struct {
 
 	// conditions describe the state of the ClusterSnapshotSchedule. Ready is whether every
 	// selected namespace is protected as the spec asks. Protected is whether every PVC of the
-	// selected namespaces can be restored to a recent slot. Stalled is whether the spec is invalid,
-	// so that no SnapshotSchedule is created, changed or deleted until it is fixed.
+	// selected namespaces can be restored to a recent slot. Stalled is whether the spec is
+	// invalid, so that no SnapshotSchedule is created, changed or deleted.
 	//
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
@@ -138,9 +135,9 @@ type ScheduleCount struct {
 	// +required
 	Total int32 `json:"total"`
 
-	// updated is the number of SnapshotSchedules that have the template's spec, and whose
-	// status describes it. Those of namespaces that are no longer selected are suspended in
-	// addition. Example: 12.
+	// updated is the number of SnapshotSchedules that have the template's spec, and whose status
+	// describes it. Those of namespaces that are no longer selected are also suspended. Example:
+	// 12.
 	//
 	// +required
 	Updated int32 `json:"updated"`
@@ -153,8 +150,8 @@ type ScheduleCount struct {
 
 // ClusterDetached counts the outputs whose namespace is no longer selected.
 type ClusterDetached struct {
-	// snapshotschedules is the number of SnapshotSchedules whose namespace is no longer
-	// selected and which still have snapshots. Example: 1.
+	// snapshotschedules is the number of SnapshotSchedules whose namespace is no longer selected
+	// and which still have snapshots. Example: 1.
 	//
 	// +required
 	SnapshotSchedules int32 `json:"snapshotschedules"`
@@ -182,16 +179,15 @@ type NamespaceProblem struct {
 	// +required
 	Namespace string `json:"namespace"`
 
-	// reason is a CamelCase word for the kind of problem: a reason of the condition Ready of
-	// the namespace's SnapshotSchedule, or of a change to it that failed. Example:
-	// SnapshotsFailing.
+	// reason is a CamelCase word for the kind of problem: a reason of the condition Ready of the
+	// namespace's SnapshotSchedule, or of a change to it that failed. Example: SnapshotsFailing.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +required
 	Reason string `json:"reason"`
 
-	// message describes the problem for people. A long one is shortened. Example: 1 of 20
+	// message describes the problem. A long one is shortened. Example: 1 of 20
 	// PersistentVolumeClaims failing.
 	//
 	// +kubebuilder:validation:MaxLength=1024

@@ -84,38 +84,37 @@ const (
 
 // Reasons of condition Ready while it is False.
 const (
-	// ReasonInvalidSpec means that the spec has an error that the API server cannot detect:
-	// a cron expression that never fires, an unknown time zone, or a jitter that is not
-	// shorter than the interval. Until the spec is fixed, no snapshot is created or deleted.
+	// ReasonInvalidSpec means that the spec has an error that the API server cannot detect: a cron
+	// expression that never fires, an unknown time zone, or a jitter that is not shorter than the
+	// interval. Until it is fixed, no snapshot is created or deleted.
 	ReasonInvalidSpec = "InvalidSpec"
 
-	// ReasonSpecDiffers means that for more than a minute the spec has not been that of the template
-	// of the ClusterSnapshotSchedule that owns the schedule. Snapshots are taken as the template asks,
+	// ReasonSpecDiffers means that for more than a minute the spec has differed from the template of
+	// the ClusterSnapshotSchedule that owns the schedule. Snapshots are taken as the template asks,
 	// and none is deleted until the two are equal. It is also the reason of a problem, from the
 	// beginning.
 	ReasonSpecDiffers = "SpecDiffers"
 
-	// ReasonSnapshotsFailing means that for at least one PVC creating a snapshot failed, the
-	// newest snapshot failed, a snapshot is overdue, no VolumeSnapshotClass fits, a snapshot that is
-	// not ready keeps the PVC from being deleted, or the last drill failed. status.problems lists the
-	// PVCs.
+	// ReasonSnapshotsFailing means that for at least one PVC in status.problems, a snapshot could
+	// not be created, failed or is overdue, no VolumeSnapshotClass fits, a snapshot that is not
+	// ready keeps the PVC from being deleted, or the last drill failed.
 	ReasonSnapshotsFailing = "SnapshotsFailing"
 
 	// ReasonRetentionFailing means that snapshots cannot be deleted, adopted or released, for
 	// example because an admission webhook refuses it or the storage does not finish a delete. New
-	// snapshots are not affected. The condition's message names the first PVC.
+	// snapshots are not affected. The message names the first PVC.
 	ReasonRetentionFailing = "RetentionFailing"
 
-	// ReasonSnapshotAPIMissing means that the VolumeSnapshot CRD, or the VolumeSnapshotClass CRD,
-	// is not installed. Until it is, the rest of the status stays as it is. The operator recovers
-	// by itself within a minute of its installation.
+	// ReasonSnapshotAPIMissing means that the VolumeSnapshot CRD or the VolumeSnapshotClass CRD is
+	// not installed. The rest of the status stays as it is. The operator recovers within a minute of
+	// the installation.
 	ReasonSnapshotAPIMissing = "SnapshotAPIMissing"
 )
 
 // Reasons of condition Ready while it is Unknown.
 const (
-	// ReasonReconciling means that the object is new to the operator, which has not reconciled
-	// every PVC, or namespace, that it selects yet. Its status counts nothing until then.
+	// ReasonReconciling means that the object is new to the operator, which has not reconciled every
+	// PVC, or namespace, that it selects yet. The status counts nothing until then.
 	ReasonReconciling = "Reconciling"
 )
 
@@ -126,12 +125,11 @@ const (
 	ReasonRecoveryPointsCurrent = "RecoveryPointsCurrent"
 
 	// ReasonRecoveryPointsOld means that at least one PVC has no ready snapshot of the second newest
-	// slot or of a later one. The message counts the PVCs and names the one with the oldest recovery
-	// point.
+	// slot or of a later one. The message names the PVC with the oldest recovery point.
 	ReasonRecoveryPointsOld = "RecoveryPointsOld"
 
-	// ReasonFirstSnapshotsPending means that no PVC can be restored to a recent slot yet, because the
-	// first slot of each is not due, or younger than readyDeadline. The message says which.
+	// ReasonFirstSnapshotsPending means that no PVC can be restored to a recent slot yet, because
+	// the first slot of each is not due, or younger than readyDeadline. The message says which.
 	ReasonFirstSnapshotsPending = "FirstSnapshotsPending"
 )
 
@@ -143,21 +141,20 @@ const (
 
 // Reasons of condition RetentionPaused.
 const (
-	// ReasonClockSkew means that the clocks of the operator and the API server differ by more
-	// than --max-clock-skew. The age of a snapshot cannot be trusted, so none is deleted.
+	// ReasonClockSkew means that the clocks of the operator and the API server differ by more than
+	// --max-clock-skew. No snapshot is deleted, because its age cannot be trusted.
 	ReasonClockSkew = "ClockSkew"
 
-	// ReasonSpecChanged means that the spec was changed less than spec.retention.editDelay ago,
-	// and snapshots wait to be deleted under it. The message counts them and says when they
-	// are deleted, and how to confirm the change so that they are deleted at once. Or it means
-	// that the spec is not that of the template of the ClusterSnapshotSchedule which has the
-	// schedule's name and selects its namespace: then they wait until it is.
+	// ReasonSpecChanged means that the spec was changed less than spec.retention.editDelay ago, and
+	// snapshots wait to be deleted under it. The message counts them, and says until when and how to
+	// confirm the change. Or the spec differs from the template of the ClusterSnapshotSchedule that
+	// has the schedule's name and selects its namespace: then they wait until the two are equal.
 	ReasonSpecChanged = "SpecChanged"
 
-	// ReasonSnapshotsAdopted means that snapshots are older than the schedule, because an
-	// earlier schedule of its name left them, and would be deleted. They are kept in the first
-	// hour of the schedule, or for spec.retention.editDelay if that is longer, unless its
-	// generation is confirmed. The message counts them and says until when.
+	// ReasonSnapshotsAdopted means that an earlier schedule of the same name left snapshots that
+	// would be deleted. They are kept in the first hour of the schedule, or for
+	// spec.retention.editDelay if that is longer, unless its generation is confirmed. The message
+	// counts them and says until when.
 	ReasonSnapshotsAdopted = "SnapshotsAdopted"
 
 	// ReasonRetentionRunning means that expired snapshots are deleted normally.
@@ -173,112 +170,109 @@ const (
 	// backoff.
 	ReasonCreateFailed = "CreateFailed"
 
-	// ReasonSnapshotError means that a snapshot is not ready after 2 minutes, or has failed, and
-	// its status has an error. The message names the VolumeSnapshot, and repeats the first error that
-	// was seen of it, shortened to 256 bytes. The problem stays, also when the snapshot is replaced,
-	// until a newer snapshot of the PVC is ready.
+	// ReasonSnapshotError means that a snapshot is not ready after 2 minutes, or has failed, and its
+	// status has an error. The message names the VolumeSnapshot, and repeats the first error that
+	// was seen, shortened to 256 bytes. The problem stays until a newer snapshot of the PVC is
+	// ready.
 	ReasonSnapshotError = "SnapshotError"
 
 	// ReasonSnapshotFailed means that the driver did not cut a snapshot within
 	// spec.readyDeadline, or cut it and has reported an error for longer than that.
 	ReasonSnapshotFailed = "SnapshotFailed"
 
-	// ReasonNameCollision means that another object already has the name of the snapshot to
-	// create. The object is not a snapshot of this PVC by this schedule, or it is one whose
-	// slot, PVC or map key was changed. The message says which, and what to do.
+	// ReasonNameCollision means that another object has the name of the snapshot to create: it is
+	// not a snapshot of this PVC by this schedule, or its slot, PVC or map key was changed. The
+	// message says which, and what to do.
 	ReasonNameCollision = "NameCollision"
 
-	// ReasonDeleteFailed means that snapshots are due to be deleted, and the API server rejected
-	// the delete, or the reads that must confirm it failed. Each is retried with a backoff of its
-	// own, and the other snapshots are deleted.
+	// ReasonDeleteFailed means that the API server rejected the delete of snapshots, or the reads
+	// that must confirm it failed. Each is retried with a backoff of its own, and the other
+	// snapshots are deleted.
 	ReasonDeleteFailed = "DeleteFailed"
 
 	// ReasonReleaseFailed means that the schedule's ownerReference could not be removed from
-	// snapshots that were released, or its finalizer could not be changed. Until it is removed,
-	// deleting the schedule deletes these snapshots.
+	// released snapshots, or its finalizer could not be changed. Until it is removed, deleting the
+	// schedule deletes these snapshots.
 	ReasonReleaseFailed = "ReleaseFailed"
 
-	// ReasonAdoptionRefused means that a snapshot without an owner carries this schedule's
-	// labels, and was not adopted: a live read showed that the schedule must not adopt it, or
-	// the API server rejected the change.
+	// ReasonAdoptionRefused means that a snapshot without an owner has this schedule's labels and
+	// was not adopted: a live read showed that it must not be, or the API server rejected the
+	// change.
 	ReasonAdoptionRefused = "AdoptionRefused"
 
-	// ReasonLabelFailed means that the members of a group snapshot could not be found, or not be
-	// labeled. Until they are, the group snapshot holds nothing, and older ones are kept.
+	// ReasonLabelFailed means that the members of a group snapshot could not be found or labeled.
+	// Until they are, the group snapshot counts for no PVC, and older ones are kept.
 	ReasonLabelFailed = "LabelFailed"
 
-	// ReasonInternalError means that the operator failed to decide about a PVC, which is an error in
-	// the program. The message has its first words, and the operator's log the rest: report it. No
-	// snapshot of the PVC is taken or deleted meanwhile; the operator retries with backoff, and
-	// the other PVCs are not affected.
+	// ReasonInternalError means that the operator failed to decide about a PVC, because of an error
+	// in the program: report it, with the message and the operator's log. No snapshot of the PVC is
+	// taken or deleted meanwhile. The operator retries with backoff, and the other PVCs are not
+	// affected.
 	ReasonInternalError = "InternalError"
 
 	// ReasonRetentionPaused means that no snapshot is deleted for now. The condition
 	// RetentionPaused has the reason.
 	ReasonRetentionPaused = "RetentionPaused"
 
-	// ReasonInvalidRequestedAt means that the requested-at annotation of the schedule is not an
-	// RFC 3339 time, alone or with the names of PVCs, or that only requests of the
-	// ClusterSnapshotSchedule of the schedule's name count. The annotation is ignored.
+	// ReasonInvalidRequestedAt means that the annotation requested-at of the schedule is not an RFC
+	// 3339 time, alone or with the names of PVCs, or only requests of the ClusterSnapshotSchedule of
+	// the schedule's name count. It is ignored.
 	ReasonInvalidRequestedAt = "InvalidRequestedAt"
 )
 
 // Reasons that appear in status.problems only.
 const (
-	// ReasonSnapshotSlow means that the newest snapshot is cut but not ready, for example
-	// because it is still being uploaded, and delays the next one.
+	// ReasonSnapshotSlow means that the newest snapshot is cut but not ready, for example because it
+	// is still being uploaded, and delays the next one.
 	ReasonSnapshotSlow = "SnapshotSlow"
 
 	// ReasonDeletionStuck means that snapshots with data have been terminating for longer than
-	// spec.readyDeadline (at least 1m) or 1h, whichever is shorter: the API server accepted the
-	// delete, and the storage does not finish it, for example because a clone or a lock depends on
-	// the snapshot. While 10 snapshots of a PVC are terminating, retention deletes no other.
+	// spec.readyDeadline (at least 1m) or 1h, whichever is shorter: the storage does not finish the
+	// delete, for example because a clone or a lock depends on the snapshot. While 10 snapshots of a
+	// PVC are terminating, retention deletes no other.
 	ReasonDeletionStuck = "DeletionStuck"
 
-	// ReasonSnapshotKeepsClaim means that the PVC has been terminating for more than 2 minutes, and a
-	// snapshot that was taken of a PVC of its name is not ready. The snapshot controller keeps the PVC
-	// until the snapshot is ready or gone. It may be one that is being deleted, a member of a group
-	// snapshot, or one of an earlier PVC of the same name. A snapshot that failed is deleted by itself,
-	// unless it is held, or no newer one of its series is ready and fewer than
-	// spec.retention.minReady are.
+	// ReasonSnapshotKeepsClaim means that the PVC has been terminating for more than 2 minutes, and
+	// the snapshot controller keeps it until a snapshot of a PVC of its name is ready or gone. That
+	// may be one that is being deleted, a member of a group snapshot, or one of an earlier PVC. A
+	// snapshot that failed is deleted by itself, unless it is held, or no newer one of its series is
+	// ready and fewer than spec.retention.minReady are.
 	ReasonSnapshotKeepsClaim = "SnapshotKeepsClaim"
 
-	// ReasonRestorePending means that a PVC which is restored from a snapshot of this PVC has been
-	// Pending for more than 1h. Until it is Bound or deleted, the snapshot is kept.
+	// ReasonRestorePending means that a PVC that is restored from a snapshot of this PVC has been
+	// Pending for more than 1h. The snapshot is kept until that PVC is Bound or deleted.
 	ReasonRestorePending = "RestorePending"
 
 	// ReasonSnapshotOverdue means that a whole interval, or the next cron slot, has passed
 	// without the snapshot that was due.
 	ReasonSnapshotOverdue = "SnapshotOverdue"
 
-	// ReasonNoSnapshotClass means that the PVC has snapshots, but no VolumeSnapshotClass belongs
-	// to its driver any more. No snapshot is taken until there is one.
+	// ReasonNoSnapshotClass means that the PVC has snapshots, but no VolumeSnapshotClass belongs to
+	// its driver any more. No snapshot is taken.
 	ReasonNoSnapshotClass = "NoSnapshotClass"
 
-	// ReasonClaimLost means that the PVC is in phase Lost: the PersistentVolume that it was bound to is
-	// gone, and its data with it. No snapshot of it can be taken. Restore it from its newest snapshot.
+	// ReasonClaimLost means that the PVC is in phase Lost: its PersistentVolume is gone, and the
+	// data with it. No snapshot of it can be taken. Restore it from its newest snapshot.
 	ReasonClaimLost = "ClaimLost"
 
-	// ReasonWrongSnapshotClass means that the VolumeSnapshotClass that the schedule names, or every one
-	// that volumeSnapshotClassNames lists, does not exist, or that the one that it names belongs to
-	// another driver than the PVC, or that volumeSnapshotClassNames is set and the driver of the PVC is
+	// ReasonWrongSnapshotClass means that the VolumeSnapshotClass that the schedule names, or every
+	// one that volumeSnapshotClassNames lists, does not exist. Or the one that it names belongs to
+	// another driver than the PVC, or volumeSnapshotClassNames is set and the driver of the PVC is
 	// unknown. No snapshot is taken.
 	ReasonWrongSnapshotClass = "WrongSnapshotClass"
 
-	// ReasonNoDefaultSnapshotClass means that the schedule names no VolumeSnapshotClass of the
-	// PVC's driver, and the driver has no default class or several. No snapshot is
-	// taken.
+	// ReasonNoDefaultSnapshotClass means that the schedule names no VolumeSnapshotClass of the PVC's
+	// driver, and the driver has no default class or several. No snapshot is taken.
 	ReasonNoDefaultSnapshotClass = "NoDefaultSnapshotClass"
 
 	// ReasonGroupMismatch means that the labels of a group match other PVCs than the schedule
-	// selects, for example one that is excluded, or that a selected PVC lacks the label of
-	// spec.group.byLabel. The snapshot controller would snapshot other PVCs than are meant, so
-	// that no snapshot of the group is taken.
+	// selects, for example an excluded one, or a selected PVC lacks the label of spec.group.byLabel.
+	// No snapshot of the group is taken, because it would contain other PVCs than are meant.
 	ReasonGroupMismatch = "GroupMismatch"
 
 	// ReasonGroupStopped means that a PVC of a group is not Bound, is being deleted or cannot be
-	// snapshotted, and others can. No snapshot of the group is taken, because it would lack the
-	// PVC; the message names it.
+	// snapshotted, and others can. No snapshot of the group is taken, because it would lack the PVC.
+	// The message names it.
 	ReasonGroupStopped = "GroupStopped"
 
 	// ReasonMixedDrivers means that the PVCs of a group belong to several CSI drivers. No snapshot
@@ -290,12 +284,12 @@ const (
 
 	// ReasonGroupWaits means that a group found no room within the limits of its driver although the
 	// driver was reserved for its namespace. The message says how many places it needs, and what has
-	// them. It leaves Ready as it is: once a slot is overdue, that is a problem of its own.
+	// them. Ready stays as it is until a slot is overdue.
 	ReasonGroupWaits = "GroupWaits"
 
 	// ReasonNoGroupSnapshotClass means that no VolumeGroupSnapshotClass belongs to the driver of a
-	// group, or that the one which the schedule names does not exist or belongs to another
-	// driver. No snapshot of the group is taken.
+	// group, or the one that the schedule names does not exist or belongs to another driver. No
+	// snapshot of the group is taken.
 	ReasonNoGroupSnapshotClass = "NoGroupSnapshotClass"
 
 	// ReasonNoDefaultGroupSnapshotClass means that the schedule names no VolumeGroupSnapshotClass,
@@ -304,8 +298,8 @@ const (
 	ReasonNoDefaultGroupSnapshotClass = "NoDefaultGroupSnapshotClass"
 
 	// ReasonGroupSnapshotAPIMissing means that spec.group is set, and the CRDs of
-	// VolumeGroupSnapshots are not installed, or the operator may not list them. Schedules
-	// without spec.group go on. The operator recovers by itself within a minute.
+	// VolumeGroupSnapshots are not installed, or the operator may not list them. Schedules without
+	// spec.group are not affected. The operator recovers within a minute.
 	ReasonGroupSnapshotAPIMissing = "GroupSnapshotAPIMissing"
 
 	// ReasonGroupIncomplete means that the newest group snapshot is ready, and does not hold
@@ -313,18 +307,17 @@ const (
 	ReasonGroupIncomplete = "GroupIncomplete"
 
 	// ReasonMemberDeleted means that somebody deleted the VolumeSnapshot of one PVC of a group
-	// snapshot. That cannot be revoked: no PVC can be restored from it any more, and the group
-	// snapshot does not count for that PVC.
+	// snapshot. That cannot be undone: the group snapshot no longer counts for that PVC.
 	ReasonMemberDeleted = "MemberDeleted"
 
 	// ReasonVolumeLimit means that the PVC has as many snapshots as a VolumeSnapshotClass of its
-	// driver allows (annotation max-per-volume), so that the next one finds no place, or that the
-	// spec keeps as many or more, with those that have a hold. Only the former makes Ready False.
+	// driver allows (annotation max-per-volume), so that the next one finds no place. Or the spec
+	// keeps as many or more, with those that are held; that leaves Ready as it is.
 	ReasonVolumeLimit = "VolumeLimit"
 
-	// ReasonVerificationFailed means that the last drill of the PVC failed: the latest restore of any
-	// of its snapshots to try it, as the annotations verified-at and verify-failed record it. The
-	// message names the VolumeSnapshot, and repeats the reason. The problem stays until a later drill
+	// ReasonVerificationFailed means that the last drill of the PVC failed: the latest trial restore
+	// of any of its snapshots, as the annotations verified-at and verify-failed record it. The
+	// message names the VolumeSnapshot and the reason. The problem stays until a later drill
 	// succeeds, or the snapshot is gone.
 	ReasonVerificationFailed = "VerificationFailed"
 
@@ -335,11 +328,10 @@ const (
 
 // Reasons for which a PVC is skipped. They appear in the message of the condition Ready.
 const (
-	// ReasonNotSnapshottable means that the storage of a PVC cannot be snapshotted: no
-	// VolumeSnapshotClass belongs to its driver, or an in-tree plugin of Kubernetes provisioned it.
-	// The PVC has no snapshots, so Ready does not become False; status.inputs counts it as skipped.
-	// If this holds for every selected PVC that is bound, nothing is protected: then it is the reason
-	// for which the condition Protected is False. To say that a PVC is not meant, exclude it, or
-	// select others by label or with storageClassNames.
+	// ReasonNotSnapshottable means that no VolumeSnapshotClass belongs to the driver of a PVC, or an
+	// in-tree plugin of Kubernetes provisioned it. The PVC has no snapshots, and is skipped: Ready
+	// does not become False. If this holds for every selected PVC that is bound, Protected is False
+	// for this reason. To say that a PVC is not meant, exclude it, or select others by label or with
+	// storageClassNames.
 	ReasonNotSnapshottable = "NotSnapshottable"
 )

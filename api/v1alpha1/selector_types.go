@@ -14,17 +14,16 @@ import (
 //
 // +structType=atomic
 type LabelSelector struct {
-	// matchLabels are labels that an object must have, each with the given value. If omitted, no
-	// label is required. At most 32 labels. Example: {app: my-app}.
+	// matchLabels are labels that an object must have, each with the given value. If omitted,
+	// none is required. At most 32 labels. Example: {app: my-app}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.indexOf('/') <= 253 && k.matches(r'^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$'))`,message="every key must be a valid label key, such as app or example.com/tier"
 	// +optional
 	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
 
-	// matchExpressions are further requirements on the labels of an object, all of which must
-	// hold. If omitted, there are none. At most 16.
-	// Example: [{key: tier, operator: In, values: [gold, silver]}].
+	// matchExpressions are further requirements on labels, all of which must hold. If omitted,
+	// there are none. At most 16. Example: [{key: tier, operator: In, values: [gold, silver]}].
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
@@ -37,23 +36,23 @@ type LabelSelector struct {
 // +kubebuilder:validation:XValidation:rule="!(self.operator in ['In', 'NotIn']) || (has(self.values) && size(self.values) > 0)",message="values must not be empty for operator In or NotIn, such as values: [my-app]",fieldPath=".values"
 // +kubebuilder:validation:XValidation:rule="!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",message="values must be omitted for operator Exists or DoesNotExist, such as {key: app, operator: Exists}",fieldPath=".values"
 type LabelSelectorRequirement struct {
-	// key is the key of the label that the requirement is about. Example: tier.
+	// key is the key of the label. Example: tier.
 	//
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule=`self.indexOf('/') <= 253 && self.matches(r'^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$')`,message="must be a valid label key, such as app or example.com/tier"
 	// +required
 	Key string `json:"key"`
 
-	// operator says what is required of the label. In: it has one of the values. NotIn: it has
-	// none of the values, or is absent. Exists: it is present. DoesNotExist: it is absent.
-	// Example: In.
+	// operator is what is required of the label. In: it has one of the values. NotIn: it has none
+	// of the values, or is absent. Exists: it is present. DoesNotExist: it is absent. Example:
+	// In.
 	//
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
 	// +required
 	Operator metav1.LabelSelectorOperator `json:"operator"`
 
-	// values are the label values that operator In or NotIn compares with. They must be omitted
-	// for Exists and DoesNotExist. At most 64 values. Example: [gold, silver].
+	// values are label values for the operators In and NotIn. They must be omitted for Exists and
+	// DoesNotExist. At most 64 values. Example: [gold, silver].
 	//
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic

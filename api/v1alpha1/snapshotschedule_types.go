@@ -31,17 +31,15 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.group) || !has(self.snapshotTemplate) || !has(self.snapshotTemplate.spec) || !has(self.snapshotTemplate.spec.volumeSnapshotClassName) && !has(self.snapshotTemplate.spec.volumeSnapshotClassNames)",message="the classes of snapshotTemplate.spec cannot be set together with group: set group.volumeGroupSnapshotClassName, such as fast, instead",fieldPath=".snapshotTemplate.spec"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.schedule)",message=`timeZone requires schedule: set schedule, such as "30 2 * * *", or remove timeZone`,fieldPath=".timeZone"
 type SnapshotScheduleSpec struct {
-	// selector is a label selector for the PersistentVolumeClaims (PVCs) to snapshot. The
-	// schedule takes snapshots of every matching PVC in its namespace, unless the PVC has the
-	// annotation snapshots.mapcontroller.dev/exclude. If empty or omitted, it matches every PVC
-	// in the namespace. Example: {matchLabels: {app: my-app}}.
+	// selector is a label selector for the PersistentVolumeClaims (PVCs) to snapshot, in the
+	// namespace of the schedule. PVCs with the annotation snapshots.mapcontroller.dev/exclude are
+	// left out. If empty or omitted, it selects every PVC. Example: {matchLabels: {app: my-app}}.
 	//
 	// +optional
 	Selector LabelSelector `json:"selector,omitzero"`
 
-	// storageClassNames are the names of storage classes. Only PVCs of these classes are
-	// snapshotted, if the selector matches them too. If omitted, the storage class does not
-	// matter. At most 16 names. Example: [fast, standard].
+	// storageClassNames restricts the schedule to PVCs of these storage classes. If omitted, PVCs
+	// of any class are selected. At most 16 names. Example: [fast, standard].
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="size(self) > 0",message="must not be empty: list at least one storage class, such as [fast], or omit it for any"
@@ -49,9 +47,9 @@ type SnapshotScheduleSpec struct {
 	// +optional
 	StorageClassNames []StorageClassName `json:"storageClassNames,omitempty"`
 
-	// snapshotInterval is the time between two snapshots of a PVC. It counts from the creation
-	// of the PVC or of the schedule, whichever is later, so the first snapshot is due
-	// immediately. Set exactly one of snapshotInterval and schedule. Example: 6h.
+	// snapshotInterval is the time between two snapshots of a PVC. It counts from the creation of
+	// the PVC or of the schedule, whichever is later, so the first snapshot is due at once. Set
+	// exactly one of snapshotInterval and schedule. Example: 6h.
 	//
 	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
 	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
@@ -60,30 +58,29 @@ type SnapshotScheduleSpec struct {
 	// +optional
 	SnapshotInterval Duration `json:"snapshotInterval,omitempty"`
 
-	// schedule is a cron expression that says when snapshots are due: five fields (minute,
-	// hour, day of month, month, day of week), or one of @hourly, @daily, @weekly, @monthly
-	// and @yearly. A field is * for any value, a number, a range such as 1-5, a list such as
-	// 1,15, or has a step such as */6. Months and days may be names such as JAN and MON; 0 is
-	// Sunday. If both day fields are restricted, a day that matches either of them counts, as
-	// in every cron. Times are in timeZone. Set exactly one of snapshotInterval and schedule.
-	// The example means every day at 02:30. Example: "30 2 * * *".
+	// schedule is a cron expression that says when snapshots are due, in timeZone: minute, hour,
+	// day of month, month and day of week, or one of @hourly, @daily, @weekly, @monthly and
+	// @yearly. A field is *, a number, a range such as 1-5, a list such as 1,15, or has a step
+	// such as */6. Months and days may be names such as JAN and MON; 0 is Sunday. If both day
+	// fields are restricted, a day that matches either of them counts. Set exactly one of
+	// snapshotInterval and schedule. The example means every day at 02:30. Example: "30 2 * * *".
 	//
 	// +optional
 	Schedule CronLine `json:"schedule,omitempty"`
 
-	// timeZone is the IANA name of the time zone of schedule. The periods of retention.keep,
-	// such as days and weeks, are in this zone too. It can be set only together with schedule.
-	// Default: UTC. Example: Europe/Oslo.
+	// timeZone is the IANA name of the time zone of schedule, and of the hours, days, weeks,
+	// months and years of retention.keep. It can be set only together with schedule. Default:
+	// UTC. Example: Europe/Oslo.
 	//
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule=`size(self) <= 64 && self.matches(r'^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'`,message="must be the IANA name of a time zone, such as Europe/Oslo or UTC"
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// snapshotTTL is the age at which a snapshot expires. An expired snapshot is deleted
-	// unless retention.keep, retention.minReady or retention.minVerified keeps it, a PVC is being
-	// restored from it, or it has the annotation snapshots.mapcontroller.dev/hold. If omitted, no snapshot
-	// expires because of its age. It may be shorter than snapshotInterval. Example: 10d.
+	// snapshotTTL is the age at which a snapshot expires. An expired snapshot is deleted unless
+	// retention.keep, retention.minReady or retention.minVerified keeps it, a PVC is being
+	// restored from it, or it has the annotation snapshots.mapcontroller.dev/hold. If omitted, no
+	// snapshot expires because of its age. It may be shorter than snapshotInterval. Example: 10d.
 	//
 	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
 	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
@@ -93,17 +90,16 @@ type SnapshotScheduleSpec struct {
 	SnapshotTTL Duration `json:"snapshotTTL,omitempty"`
 
 	// suspend stops new snapshots while it is true, except those requested with the annotation
-	// snapshots.mapcontroller.dev/requested-at. Retention continues: expired snapshots are
-	// still deleted. Default: false. Example: true.
+	// snapshots.mapcontroller.dev/requested-at. Expired snapshots are still deleted. Default:
+	// false. Example: true.
 	//
 	// +kubebuilder:default=false
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
 	// startingDeadline is how late a missed snapshot may still be taken, for example after an
-	// outage. After that it is skipped, and the next one is taken at its regular time. Of
-	// several missed snapshots only the newest is taken. If omitted, a missed snapshot is
-	// taken as soon as possible, however late. Example: 2h.
+	// outage. Of several missed snapshots only the newest is taken. If omitted, there is no
+	// limit. Example: 2h.
 	//
 	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
 	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
@@ -112,10 +108,9 @@ type SnapshotScheduleSpec struct {
 	// +optional
 	StartingDeadline Duration `json:"startingDeadline,omitempty"`
 
-	// jitter spreads the snapshots of different PVCs over time. Each PVC has a fixed offset,
-	// at least zero and less than jitter, by which all its snapshots are delayed. The offset
-	// is derived from the PVC's UID. jitter must be shorter than snapshotInterval. Default: no
-	// offset. Example: 15m.
+	// jitter spreads the snapshots of different PVCs over time. Each PVC's snapshots are delayed
+	// by a fixed offset, derived from its UID, that is less than jitter. It must be shorter than
+	// snapshotInterval. Default: no offset. Example: 15m.
 	//
 	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
 	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
@@ -125,10 +120,10 @@ type SnapshotScheduleSpec struct {
 	Jitter Duration `json:"jitter,omitempty"`
 
 	// readyDeadline is how long the CSI driver may take to cut a snapshot, that is, to capture
-	// the data and set the snapshot's status.creationTime. After that the snapshot counts as
-	// failed, and it is replaced when the next one is due. A snapshot that is cut but has an
-	// error for longer than this also counts as failed, but is not replaced, because it may
-	// contain data. Default: 1h. Example: 30m.
+	// the data and set the snapshot's status.creationTime. After that the snapshot has failed,
+	// and is replaced when the next one is due. A snapshot that is cut but has an error for
+	// longer than this has failed too, but is not replaced, because it may contain data. Default:
+	// 1h. Example: 30m.
 	//
 	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
 	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
@@ -139,38 +134,36 @@ type SnapshotScheduleSpec struct {
 	ReadyDeadline Duration `json:"readyDeadline,omitempty"`
 
 	// deletionPolicy says what happens to the snapshots when the schedule is deleted. Delete:
-	// they are deleted by garbage collection. Orphan: they stay, because they have no owner
-	// reference to the schedule, and a schedule created again under its name continues with
-	// them. After a change to Orphan, wait until status.observedGeneration is
-	// metadata.generation: only then have all snapshots lost the reference. After such a change
-	// of a ClusterSnapshotSchedule, wait until status.outputs.snapshotschedules has as many
-	// updated as in total. Default: Delete. Example: Orphan.
+	// garbage collection deletes them. Orphan: they stay, because they have no owner reference to
+	// the schedule, and a schedule created again under its name continues with them. After a
+	// change to Orphan, do not delete the schedule until status.observedGeneration is
+	// metadata.generation: only then have all snapshots lost the reference. For a
+	// ClusterSnapshotSchedule, wait until status.outputs.snapshotschedules has as many updated as
+	// in total. Default: Delete. Example: Orphan.
 	//
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// group has the selected PVCs snapshotted together, at one instant, by a
-	// VolumeGroupSnapshot: data and log of a database, or the disks of one virtual machine. It
-	// needs a CSI driver that supports group snapshots. How exact the instant is, the driver
-	// decides. A group is snapshotted as a whole or not at all, and deleted only when retention
-	// would delete it for each of its PVCs. If omitted, each PVC is snapshotted for itself.
-	// Example: {byLabel: app.kubernetes.io/instance}.
+	// group snapshots the selected PVCs together, at one instant, by a VolumeGroupSnapshot, such
+	// as data and log of a database. It needs a CSI driver that supports group snapshots, which
+	// decides how exact the instant is. A group is snapshotted as a whole or not at all, and
+	// deleted only when retention would delete it for each of its PVCs. If omitted, each PVC is
+	// snapshotted separately. Example: {byLabel: app.kubernetes.io/instance}.
 	//
 	// +optional
 	Group *Group `json:"group,omitempty"`
 
-	// snapshotTemplate has labels, annotations and spec fields for the VolumeSnapshots that
-	// the schedule creates. A change affects new snapshots only. If omitted, they have the
-	// operator's own labels and annotations only, and the default VolumeSnapshotClass of each
-	// PVC's CSI driver. Example: {spec: {volumeSnapshotClassName: fast}}.
+	// snapshotTemplate has labels, annotations and the class of new snapshots. A change does not
+	// affect existing ones. If omitted, they have only the operator's own labels and annotations,
+	// and the default VolumeSnapshotClass of each PVC's driver. Example: {spec:
+	// {volumeSnapshotClassName: fast}}.
 	//
 	// +optional
 	SnapshotTemplate SnapshotTemplate `json:"snapshotTemplate,omitzero"`
 
-	// retention says how many snapshots of each PVC are kept at least and at most, and which
-	// ones are kept beyond snapshotTTL. If omitted, snapshotTTL alone decides, but the newest
-	// ready snapshot of each existing PVC stays. Example: {minReady: 2, keep: {daily: 7,
-	// weekly: 4}}.
+	// retention says how many snapshots of each PVC are kept at least and at most, and which ones
+	// are kept beyond snapshotTTL. If omitted, snapshotTTL alone decides, but the newest ready
+	// snapshot of each existing PVC stays. Example: {minReady: 2, keep: {daily: 7, weekly: 4}}.
 	//
 	// +kubebuilder:default={}
 	// +optional

@@ -9,117 +9,110 @@ import (
 
 // SnapshotScheduleStatus is the observed state of a SnapshotSchedule.
 type SnapshotScheduleStatus struct {
-	// observedGeneration is the metadata.generation of the spec that this status describes. It
-	// is -1 before the controller has reconciled the schedule for the first time. While it
-	// differs from metadata.generation, the controller has not carried out the latest change
-	// of the spec yet. Example: 3.
+	// observedGeneration is the metadata.generation of the spec that this status describes, and
+	// -1 before the first one. While it differs from metadata.generation, the operator has not
+	// carried out the latest change yet. Example: 3.
 	//
 	// +kubebuilder:default=-1
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// inputs counts the objects that the schedule selects, by resource. It is absent while it
-	// is not known: before every PVC was reconciled for the first time, and while the spec is
-	// invalid.
+	// inputs counts the objects that the schedule selects, by resource. It is absent before every
+	// PVC was reconciled for the first time, and while the spec is invalid.
 	//
 	// +optional
 	Inputs *Inputs `json:"inputs,omitempty"`
 
-	// outputs counts the objects that the schedule owns, by resource: the VolumeSnapshots that
-	// it created or adopted. It is known also while the spec is invalid. It is absent before
-	// every PVC was reconciled for the first time.
+	// outputs counts the objects that the schedule owns, by resource: those that it created or
+	// adopted. It is known also while the spec is invalid, and absent before every PVC was
+	// reconciled for the first time.
 	//
 	// +optional
 	Outputs Outputs `json:"outputs"`
 
-	// detached counts the snapshots whose PVC is deleted or no longer matches the selector.
-	// They are included in outputs. It is absent while it is not known: before every PVC was
-	// reconciled for the first time, and while the spec is invalid.
+	// detached counts the snapshots whose PVC is deleted or no longer selected. They are included
+	// in outputs. It is absent whenever inputs is.
 	//
 	// +optional
 	Detached *Detached `json:"detached,omitempty"`
 
-	// lastSnapshotTime is the time at which the schedule's newest snapshot was due, as its
-	// annotation snapshots.mapcontroller.dev/scheduled-at records it. The snapshot need not be
-	// ready. Absent while there is no snapshot or the spec is invalid. Example:
-	// 2026-01-02T03:00:00Z.
+	// lastSnapshotTime is the time at which the newest snapshot was due, as its annotation
+	// snapshots.mapcontroller.dev/scheduled-at records it. The snapshot need not be ready. Absent
+	// while there is no snapshot or the spec is invalid. Example: 2026-01-02T03:00:00Z.
 	//
 	// +optional
 	LastSnapshotTime *metav1.Time `json:"lastSnapshotTime,omitempty"`
 
-	// nextSnapshotTime is the earliest time at which a snapshot of any selected PVC is due
-	// next. It is absent while the schedule is suspended, the spec is invalid, or no PVC is
-	// selected. Example: 2026-01-02T09:00:00Z.
+	// nextSnapshotTime is the earliest time at which a snapshot of any selected PVC is due. It is
+	// absent while the schedule is suspended, the spec is invalid, or no PVC is selected.
+	// Example: 2026-01-02T09:00:00Z.
 	//
 	// +optional
 	NextSnapshotTime *metav1.Time `json:"nextSnapshotTime,omitempty"`
 
-	// nextSnapshot is "now" while a snapshot of a selected PVC is due, and else nextSnapshotTime
-	// as text. A snapshot that is due and not taken waits, or something is wrong: problems and
-	// the condition Ready say what. It is absent while neither is known. Example:
-	// "2026-01-02T09:00:00Z".
+	// nextSnapshot is "now" while a snapshot of a selected PVC is due, and nextSnapshotTime as
+	// text otherwise. If a due snapshot is not taken, problems and the condition Ready say why.
+	// It is absent while neither is known. Example: "2026-01-02T09:00:00Z".
 	//
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	NextSnapshot string `json:"nextSnapshot,omitempty"`
 
 	// recoveryPointTime is the oldest recovery point of the selected PVCs that are not skipped:
-	// every one of them can be restored to this time or a later one. It is absent while one of them
-	// has no ready snapshot, so that it never promises what is not there; oldestRecoveryPointTime
-	// counts such a PVC with its creation instead. Example: 2026-01-02T03:00:00Z.
+	// every one of them can be restored to this time or a later one. It is absent while one of
+	// them has no ready snapshot. Example: 2026-01-02T03:00:00Z.
 	//
 	// +optional
 	RecoveryPointTime *metav1.Time `json:"recoveryPointTime,omitempty"`
 
 	// oldestRecoveryPointTime is the oldest recovery point of the selected PVCs that are not
-	// skipped. The recovery
-	// point of a PVC is the time of its newest ready snapshot: if the volume is lost,
-	// everything written since then is lost. For a PVC without a ready snapshot it is the
-	// creation time of the PVC or of the schedule, whichever is later. Absent while the spec is
-	// invalid or no PVC is selected. Example: 2026-01-02T03:00:00Z.
+	// skipped: the time of the PVC's newest ready snapshot or, without one, the creation time of
+	// the PVC or of the schedule, whichever is later. Everything written since then is lost with
+	// the volume. Absent while the spec is invalid or no PVC is selected. Example:
+	// 2026-01-02T03:00:00Z.
 	//
 	// +optional
 	OldestRecoveryPointTime *metav1.Time `json:"oldestRecoveryPointTime,omitempty"`
 
-	// oldestVerifiedTime is the oldest last success of a drill of the selected PVCs that are not
-	// skipped: a restore of one of its snapshots to try it, as the annotations
-	// snapshots.mapcontroller.dev/verified-at and snapshots.mapcontroller.dev/verify-failed of the
-	// snapshots record it. PVCs without a success do not count. Absent while there is none or the
-	// spec is invalid. Example: 2026-01-02T03:00:00Z.
+	// oldestVerifiedTime is the oldest of the last successful drills of the selected PVCs that
+	// are not skipped. A drill is a trial restore of a snapshot, recorded in its annotations
+	// snapshots.mapcontroller.dev/verified-at and snapshots.mapcontroller.dev/verify-failed. PVCs
+	// without a success do not count. Absent while there is none or the spec is invalid. Example:
+	// 2026-01-02T03:00:00Z.
 	//
 	// +optional
 	OldestVerifiedTime *metav1.Time `json:"oldestVerifiedTime,omitempty"`
 
 	// retention records the latest change of the spec, from which spec.retention.editDelay
-	// counts, and the ClusterSnapshotSchedule that owns the schedule. It is absent if no delay is
-	// set and no ClusterSnapshotSchedule owns it. Deleting it restarts the delay. Example:
-	// {generation: 3, sinceTime: "2026-01-02T03:04:05Z", editDelay: 1h}.
+	// counts, and the ClusterSnapshotSchedule that owns the schedule. It is absent if there is
+	// neither. Deleting it restarts the delay. Example: {generation: 3, sinceTime:
+	// "2026-01-02T03:04:05Z", editDelay: 1h}.
 	//
 	// +optional
 	Retention *RetentionRecord `json:"retention,omitempty"`
 
-	// problems lists what is wrong with the PVCs and snapshots of the schedule, or with the
-	// schedule itself, the most severe first. At most 10 problems are listed; moreProblems
-	// counts the others. Example: [{persistentVolumeClaim: data-3, reason: CreateFailed,
-	// message: exceeded quota, sinceTime: "2026-01-02T03:04:05Z"}].
+	// problems lists what is wrong with the schedule, its PVCs and snapshots, the most severe
+	// first. At most 10 problems are listed; moreProblems counts the others. Example:
+	// [{persistentVolumeClaim: data-3, reason: CreateFailed, message: exceeded quota, sinceTime:
+	// "2026-01-02T03:04:05Z"}].
 	//
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	// +optional
 	Problems []Problem `json:"problems,omitempty"`
 
-	// moreProblems is the number of problems that are not listed in problems, because it is
-	// full. Absent if there are none. Example: 5.
+	// moreProblems is the number of problems that are not listed in problems. Absent if there are
+	// none. Example: 5.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MoreProblems int32 `json:"moreProblems,omitempty"`
 
-	// conditions describe the state of the schedule. Ready is whether snapshots are taken as
-	// the spec asks. Protected is whether every selected PVC can be restored to a recent slot.
-	// Stalled is whether the spec is invalid, so that no snapshot is taken or deleted until it is
-	// fixed. RetentionPaused is whether expired snapshots are kept because deleting them would not
-	// be safe.
+	// conditions describe the state of the schedule. Ready is whether snapshots are taken as the
+	// spec asks. Protected is whether every selected PVC can be restored to a recent slot.
+	// Stalled is whether the spec is invalid, so that no snapshot is taken or deleted.
+	// RetentionPaused is whether expired snapshots are kept because deleting them would not be
+	// safe.
 	//
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
@@ -132,30 +125,30 @@ type SnapshotScheduleStatus struct {
 // retention deletes nothing from then on. It also records the ClusterSnapshotSchedule that owns
 // the schedule.
 type RetentionRecord struct {
-	// generation is the metadata.generation that the record is about. Until it equals
-	// the schedule's metadata.generation, retention deletes nothing. Example: 3.
+	// generation is the metadata.generation that the record is about. Until it equals the
+	// schedule's, retention deletes nothing. Example: 3.
 	//
 	// +required
 	Generation int64 `json:"generation"`
 
-	// sinceTime is the time at which the operator first saw this generation, by the API
-	// server's clock. Example: 2026-01-02T03:04:05Z.
+	// sinceTime is the time at which the operator first saw this generation, by the API server's
+	// clock. Example: 2026-01-02T03:04:05Z.
 	//
 	// +required
 	SinceTime metav1.Time `json:"sinceTime"`
 
 	// editDelay is how long after sinceTime retention deletes nothing: the longer of
-	// spec.retention.editDelay before and after the change. After that, or once the
-	// generation is confirmed, it equals spec.retention.editDelay. Example: 1h.
+	// spec.retention.editDelay before and after the change. After that, or once the generation is
+	// confirmed, it equals spec.retention.editDelay. Example: 1h.
 	//
 	// +required
 	EditDelay Duration `json:"editDelay"`
 
-	// clusterSchedule is the metadata.uid of the ClusterSnapshotSchedule that owns the schedule, or
-	// owned it: the schedule takes its snapshots by the template of that one, whatever its own spec,
-	// labels and owner references say. It is written before the first snapshot is taken, and removed
-	// when that ClusterSnapshotSchedule is gone. Absent for a schedule that no ClusterSnapshotSchedule
-	// has owned. Example: 6f1c9c5e-3d3f-4a63-9f5a-0d2f7f6b1a77.
+	// clusterSchedule is the metadata.uid of the ClusterSnapshotSchedule that owns the schedule,
+	// or owned it. Snapshots are taken by its template, whatever the spec, labels and owner
+	// references of the schedule say. It is written before the first snapshot is taken, and
+	// removed when that ClusterSnapshotSchedule is gone. Example:
+	// 6f1c9c5e-3d3f-4a63-9f5a-0d2f7f6b1a77.
 	//
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
@@ -164,8 +157,7 @@ type RetentionRecord struct {
 
 // Inputs counts the objects that a schedule selects, by plural resource name.
 type Inputs struct {
-	// persistentvolumeclaims counts the PVCs of the schedule's namespace that the schedule
-	// selects. Example: {total: 20}.
+	// persistentvolumeclaims counts the PVCs that the schedule selects. Example: {total: 20}.
 	//
 	// +optional
 	PersistentVolumeClaims InputCount `json:"persistentvolumeclaims"`
@@ -173,15 +165,14 @@ type Inputs struct {
 
 // InputCount counts the inputs of one kind.
 type InputCount struct {
-	// total is the number of objects that the schedule selects. Example: 20.
+	// total is the number of selected objects. Example: 20.
 	//
 	// +required
 	Total int32 `json:"total"`
 
-	// skipped is the number of objects that cannot be snapshotted now, which is not a failure:
-	// PVCs that are not bound or are being deleted, and PVCs without snapshots whose
-	// storage cannot be snapshotted, because no VolumeSnapshotClass belongs to its driver.
-	// Example: 1.
+	// skipped is the number of selected objects that cannot be snapshotted now, which is not a
+	// failure: PVCs that are not bound or are being deleted, and PVCs without snapshots to whose
+	// driver no VolumeSnapshotClass belongs. Example: 1.
 	//
 	// +optional
 	Skipped int32 `json:"skipped"`
@@ -189,15 +180,14 @@ type InputCount struct {
 
 // Outputs counts the objects that a schedule owns, by plural resource name.
 type Outputs struct {
-	// volumesnapshots counts the VolumeSnapshots that the schedule owns, over all PVCs. Example:
-	// {total: 100, ready: 97, terminating: 2}.
+	// volumesnapshots counts the VolumeSnapshots of the schedule. Example: {total: 100, ready:
+	// 97, terminating: 2}.
 	//
 	// +optional
 	VolumeSnapshots OutputCount `json:"volumesnapshots"`
 
-	// volumegroupsnapshots counts the VolumeGroupSnapshots that the schedule owns, over all
-	// groups. It is absent if spec.group is not set and there are none. Example: {total: 10,
-	// ready: 10}.
+	// volumegroupsnapshots counts the VolumeGroupSnapshots of the schedule. It is absent if
+	// spec.group is not set and there are none. Example: {total: 10, ready: 10}.
 	//
 	// +optional
 	VolumeGroupSnapshots *OutputCount `json:"volumegroupsnapshots,omitempty"`
@@ -205,15 +195,14 @@ type Outputs struct {
 
 // OutputCount counts the outputs of one kind.
 type OutputCount struct {
-	// total is the number of objects that the schedule owns, ready or not, those that are being
-	// deleted included. Example: 100.
+	// total is the number of objects, ready or not, those that are being deleted included.
+	// Example: 100.
 	//
 	// +required
 	Total int32 `json:"total"`
 
-	// ready is the number of objects that are ready. A VolumeSnapshot is ready when its
-	// status.readyToUse is true and it is not being deleted: a PVC can be restored from it.
-	// Example: 97.
+	// ready is the number of objects from which a PVC can be restored: status.readyToUse is true,
+	// and they are not being deleted. Example: 97.
 	//
 	// +required
 	Ready int32 `json:"ready"`
@@ -227,20 +216,20 @@ type OutputCount struct {
 
 // Detached counts the outputs whose input is deleted or no longer selected.
 type Detached struct {
-	// mapKeys is the number of PVCs that are deleted or no longer match the selector and still
-	// have snapshots. (The map key of a snapshot is the UID of its PVC.) Example: 1.
+	// mapKeys is the number of PVCs that are deleted or no longer selected and still have
+	// snapshots. (The map key of a snapshot is the UID of its PVC.) Example: 1.
 	//
 	// +required
 	MapKeys int32 `json:"mapKeys"`
 
-	// volumesnapshots is the number of snapshots whose PVC is deleted or no longer matches the
-	// selector. Example: 5.
+	// volumesnapshots is the number of snapshots whose PVC is deleted or no longer selected.
+	// Example: 5.
 	//
 	// +required
 	VolumeSnapshots int32 `json:"volumesnapshots"`
 
-	// volumegroupsnapshots is the number of group snapshots of groups that no longer have a
-	// PVC. Absent if there are none. Example: 5.
+	// volumegroupsnapshots is the number of group snapshots of groups that no longer have a PVC.
+	// Absent if there are none. Example: 5.
 	//
 	// +optional
 	VolumeGroupSnapshots int32 `json:"volumegroupsnapshots,omitempty"`
@@ -248,9 +237,8 @@ type Detached struct {
 
 // Problem is a problem of one PVC, or of the whole schedule.
 type Problem struct {
-	// persistentVolumeClaim is the name of the PVC that has the problem, or whose snapshot has it.
-	// It is absent if there is no such PVC, as for a problem of the schedule itself. Example:
-	// data-3.
+	// persistentVolumeClaim is the name of the PVC that has the problem, or whose snapshot has
+	// it. It is absent for a problem of the schedule itself. Example: data-3.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -270,15 +258,14 @@ type Problem struct {
 	// +required
 	Reason string `json:"reason"`
 
-	// message describes the problem for people. A long one is shortened. Example: exceeded
-	// quota.
+	// message describes the problem. A long one is shortened. Example: exceeded quota.
 	//
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// sinceTime is the time since which the PVC has continuously had a problem with this
-	// reason, as far as the operator has observed it. Example: 2026-01-02T03:04:05Z.
+	// sinceTime is the time since which the PVC has continuously had a problem with this reason,
+	// as far as the operator has observed it. Example: 2026-01-02T03:04:05Z.
 	//
 	// +required
 	SinceTime metav1.Time `json:"sinceTime"`

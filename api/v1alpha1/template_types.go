@@ -5,14 +5,14 @@ package v1alpha1
 
 // SnapshotTemplate is the template of the VolumeSnapshots that a schedule creates.
 type SnapshotTemplate struct {
-	// metadata has labels and annotations to add to the snapshots that the schedule creates. If
-	// omitted, none are added. Example: {labels: {example.com/tier: gold}}.
+	// metadata has labels and annotations to add to new snapshots. If omitted, none are added.
+	// Example: {labels: {example.com/tier: gold}}.
 	//
 	// +optional
 	Metadata SnapshotTemplateMetadata `json:"metadata,omitzero"`
 
-	// spec has fields to set in the spec of the snapshots that the schedule creates. If omitted,
-	// none are set. Example: {volumeSnapshotClassName: fast}.
+	// spec has fields to set in the spec of new snapshots. If omitted, none are set. Example:
+	// {volumeSnapshotClassName: fast}.
 	//
 	// +optional
 	Spec SnapshotTemplateSpec `json:"spec,omitzero"`
@@ -20,11 +20,10 @@ type SnapshotTemplate struct {
 
 // SnapshotTemplateMetadata has labels and annotations for VolumeSnapshots.
 type SnapshotTemplateMetadata struct {
-	// labels are added to every snapshot that the schedule creates. If omitted, none are added.
-	// Keys with the prefix snapshots.mapcontroller.dev/ are reserved and rejected. So are app.kubernetes.io/instance
-	// and keys with the prefix argocd.argoproj.io/, by which GitOps tools claim objects, and keys
-	// with the prefix snapscheduler.backube/, by which snapscheduler does. At most 32 labels.
-	// Example: {example.com/tier: gold}.
+	// labels are added to new snapshots. Keys under snapshots.mapcontroller.dev/ are rejected. So
+	// are those by which GitOps tools and snapscheduler claim objects:
+	// app.kubernetes.io/instance, and keys under argocd.argoproj.io/ and snapscheduler.backube/.
+	// If omitted, none are added. At most 32 labels. Example: {example.com/tier: gold}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/tier"
@@ -34,11 +33,9 @@ type SnapshotTemplateMetadata struct {
 	// +optional
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
-	// annotations are added to every snapshot that the schedule creates. If omitted, none are
-	// added. Keys with the prefix snapshots.mapcontroller.dev/ are reserved and rejected. So are app.kubernetes.io/instance
-	// and keys with the prefix argocd.argoproj.io/, by which GitOps tools claim objects, and keys
-	// with the prefix snapscheduler.backube/, by which snapscheduler does. At most 32 annotations,
-	// with values of at most 1024 characters. Example: {example.com/note: nightly}.
+	// annotations are added to new snapshots. The keys that are rejected in labels are rejected
+	// here too. If omitted, none are added. At most 32 annotations, with values of at most 1024
+	// characters. Example: {example.com/note: nightly}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/note"
@@ -66,21 +63,19 @@ type SnapshotClassName string
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.volumeSnapshotClassName) || !has(self.volumeSnapshotClassNames)",message="volumeSnapshotClassName and volumeSnapshotClassNames are both set: set only one, such as volumeSnapshotClassNames: [fast, archive]"
 type SnapshotTemplateSpec struct {
-	// volumeSnapshotClassName is the name of the VolumeSnapshotClass of the snapshots. It must
-	// belong to the CSI driver of the PVCs. For PVCs of several drivers, set
-	// volumeSnapshotClassNames instead. If both are omitted, the default VolumeSnapshotClass of
-	// each PVC's driver is used. Example: fast.
+	// volumeSnapshotClassName is the name of the VolumeSnapshotClass, which must belong to the
+	// CSI driver of the PVCs. For PVCs of several drivers, set volumeSnapshotClassNames instead.
+	// If both are omitted, the default class of each PVC's driver is used. Example: fast.
 	//
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule=`size(self) <= 253 && self.matches(r'^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$')`,message="must be the name of a VolumeSnapshotClass, such as fast, or be omitted for the driver's default class"
 	// +optional
 	VolumeSnapshotClassName *string `json:"volumeSnapshotClassName,omitempty"`
 
-	// volumeSnapshotClassNames are the names of VolumeSnapshotClasses, for PVCs of several CSI
-	// drivers: each PVC's snapshots get the first class of the list that exists and belongs to
-	// the PVC's driver. If none does, or if omitted, the driver's default class is used. Set at
-	// most one of volumeSnapshotClassName and volumeSnapshotClassNames. At most 16 names.
-	// Example: [fast, archive].
+	// volumeSnapshotClassNames are VolumeSnapshotClasses for PVCs of several CSI drivers: each
+	// PVC gets the first one that exists and belongs to its driver. If none does, or if omitted,
+	// the driver's default class is used. Set at most one of volumeSnapshotClassName and
+	// volumeSnapshotClassNames. At most 16 names. Example: [fast, archive].
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="size(self) > 0",message="must not be empty: list at least one VolumeSnapshotClass, such as [fast], or omit it for each driver's default class"

@@ -1,13 +1,14 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command docs updates the generated parts of docs/reference.md from the code: fields from the CRD's schema, names from
-// constants, metrics from their descriptions. Run it in the root of the repository.
+// Command docs updates the generated parts of the pages in docs/reference from the code: fields from the CRDs' schemas, names from
+// constants, metrics from their descriptions, commands from their help. Run it in the root of the repository.
 package main
 
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"mapcontroller.dev/snapshotschedule/hack/docs/reference"
 )
@@ -22,13 +23,14 @@ func main() {
 }
 
 func run() error {
-	before, err := os.ReadFile(reference.File)
+	pages, err := reference.Generate(".")
 	if err != nil {
 		return err
 	}
-	after, err := reference.Generate(".", before)
-	if err != nil {
-		return err
+	for name, text := range pages {
+		if err := os.WriteFile(filepath.Join(reference.Folder, name), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(reference.File, after, 0o644)
+	return nil
 }

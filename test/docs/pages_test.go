@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/hack/docs/reference"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -259,7 +260,10 @@ func TestPagesOfStorageSayWhoTriedIt(t *testing.T) {
 // The names are labels, annotations, fields and make targets.
 func TestNamesExistInTheCode(t *testing.T) {
 	known := append(slices.Collect(maps.Keys(limits)), append(prefixed(t), v1alpha1.GroupVersion.String(), v1alpha1.Prefix)...)
-	fields := read(t, filepath.Join("docs", "reference.md"))
+	var fields []string
+	for _, page := range []string{"snapshotschedule.md", "retention.md", "status.md", "clustersnapshotschedule.md"} {
+		fields = append(fields, read(t, filepath.Join(reference.Folder, page)))
+	}
 	targets := matches(read(t, "Makefile"), `(?m)^([a-z0-9-]+):`)
 	for name, page := range pages(t) {
 		// After a dot it is a resource, as kubectl names one.
@@ -269,7 +273,7 @@ func TestNamesExistInTheCode(t *testing.T) {
 			}
 		}
 		for _, path := range matches(page, "`((?:spec|status)\\.[A-Za-z.\\[\\]]+)`") {
-			if !strings.Contains(fields, "`"+path+"`") && !snapshotFields[path] {
+			if !strings.Contains(strings.Join(fields, ""), "`"+path+"`") && !snapshotFields[path] {
 				t.Errorf("%s: %s is not a field", name, path)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
@@ -23,41 +24,64 @@ import (
 )
 
 func TestGeneratedPartsAreCurrent(t *testing.T) {
-	page := read(t, reference.File)
-	fresh, err := reference.Generate(root, []byte(page))
+	fresh, err := reference.Generate(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(strings.Split(page, "\n"), strings.Split(string(fresh), "\n")); diff != "" {
-		t.Errorf("%s is out of date, run make docs\n%s", reference.File, diff)
+	for name, text := range fresh {
+		if diff := cmp.Diff(strings.Split(read(t, filepath.Join(reference.Folder, name)), "\n"), strings.Split(text, "\n")); diff != "" {
+			t.Errorf("%s is out of date, run make docs\n%s", name, diff)
+		}
 	}
 }
 
-func TestEveryCommandIsOnItsPage(t *testing.T) {
-	page := read(t, filepath.Join("docs", "cli.md"))
+// The page of a command has its help, and what it needs. A page without a command is of one that is gone.
+func TestEveryCommandHasAPage(t *testing.T) {
+	var want []string
 	for _, c := range cli.NewCommand(genericiooptions.NewTestIOStreamsDiscard(), clock.RealClock{}).Commands() {
-		if c.IsAvailableCommand() && !strings.Contains(page, "`"+c.Name()+"`") {
-			t.Errorf("docs/cli.md has no command %s", c.Name())
+		if !c.IsAvailableCommand() {
+			continue
 		}
+		name := filepath.Join(reference.Folder, "cli", c.Name()+".md")
+		want = append(want, filepath.Join(root, name))
+		page := read(t, name)
+		for _, text := range []string{"# " + c.CommandPath() + "\n", c.UseLine(), "\n## Permissions\n\n"} {
+			if !strings.Contains(page, text) {
+				t.Errorf("%s lacks %q", name, text)
+			}
+		}
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" && !strings.Contains(page, "--"+f.Name+" ") {
+				t.Errorf("%s lacks --%s", name, f.Name)
+			}
+		})
+	}
+	got, err := filepath.Glob(filepath.Join(root, reference.Folder, "cli", "*.md"))
+	if slices.Sort(want); err != nil || !slices.Equal(got, want) {
+		t.Errorf("there are the pages %q, want %q: %v", got, want, err)
 	}
 }
 
 // This test finds the names without the generator, which may have forgotten one.
 func TestReferenceIsComplete(t *testing.T) {
-	page := read(t, reference.File)
-	names := map[string][]string{
-		"field":                          fieldPaths("", reflect.TypeFor[v1alpha1.SnapshotSchedule]()),
-		"label, annotation or finalizer": prefixed(t),
-		"condition type or reason":       constants(t, "conditions.go", `(?m)^\s*(?:Condition|Reason)\w+\s*=\s*"(\w+)"`),
-		"printer column":                 constants(t, "snapshotschedule_types.go", `printcolumn:name="(\w+)"`),
-	}
-	for kind, all := range names {
-		if len(all) == 0 {
-			t.Errorf("found no %s in the code", kind)
+	for pages, names := range map[string][]string{
+		"snapshotschedule.md retention.md": below("spec.", fieldPaths(reflect.TypeFor[v1alpha1.SnapshotSchedule]())),
+		"status.md":                        append(below("status.", fieldPaths(reflect.TypeFor[v1alpha1.SnapshotSchedule]())), columns(t, "snapshotschedule_types.go")...),
+		"clustersnapshotschedule.md":       append(fieldPaths(reflect.TypeFor[v1alpha1.ClusterSnapshotSchedule](), reflect.TypeFor[v1alpha1.SnapshotSchedule]()), columns(t, "clustersnapshotschedule_types.go")...),
+		"labels.md":                        prefixed(t),
+		"conditions.md": append(constants(t, "conditions.go", `(?m)^\s*(?:Condition|Reason)\w+\s*=\s*"(\w+)"`),
+			constants(t, "clusterconditions.go", `(?m)^\s*Reason\w+\s*=\s*"(\w+)"`)...),
+	} {
+		if len(names) < 10 {
+			t.Errorf("found only %q in the code", names)
 		}
-		for _, name := range all {
-			if !strings.Contains(page, "`"+name+"`") {
-				t.Errorf("%s has no %s `%s`", reference.File, kind, name)
+		text := ""
+		for page := range strings.FieldsSeq(pages) {
+			text += read(t, filepath.Join(reference.Folder, page))
+		}
+		for _, name := range names {
+			if !strings.Contains(text, "`"+name+"`") {
+				t.Errorf("%s lacks `%s`", pages, name)
 			}
 		}
 	}
@@ -79,8 +103,17 @@ func TestEveryProblemIsExplained(t *testing.T) {
 	}
 }
 
-// fieldPaths returns the paths of all fields, such as spec.retention.keep.last.
-func fieldPaths(path string, t reflect.Type) []string {
+// fieldPaths returns the paths of all fields of a kind, such as spec.retention.keep.last. Of a type that occurs twice, or in one of the
+// other kinds, the fields are described only once.
+func fieldPaths(kind reflect.Type, others ...reflect.Type) []string {
+	visited := map[reflect.Type]bool{}
+	for _, other := range others {
+		visitFields("", other, visited)
+	}
+	return visitFields("", kind, visited)
+}
+
+func visitFields(path string, t reflect.Type, visited map[reflect.Type]bool) []string {
 	var all []string
 	for field := range t.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -95,11 +128,25 @@ func fieldPaths(path string, t reflect.Type) []string {
 		if kind.Kind() == reflect.Slice {
 			kind, inner = kind.Elem(), inner+"[]"
 		}
-		if kind.Kind() == reflect.Struct && kind.PkgPath() == reflect.TypeFor[v1alpha1.Duration]().PkgPath() {
-			all = append(all, fieldPaths(inner, kind)...)
+		if kind.Kind() == reflect.Pointer {
+			kind = kind.Elem()
+		}
+		if kind.Kind() == reflect.Struct && kind.PkgPath() == reflect.TypeFor[v1alpha1.Duration]().PkgPath() && !visited[kind] {
+			visited[kind] = true
+			all = append(all, visitFields(inner, kind, visited)...)
 		}
 	}
 	return all
+}
+
+// below returns the paths that begin with a prefix.
+func below(prefix string, paths []string) []string {
+	return slices.DeleteFunc(paths, func(path string) bool { return !strings.HasPrefix(path, prefix) })
+}
+
+func columns(t *testing.T, file string) []string {
+	t.Helper()
+	return constants(t, file, `printcolumn:name="([\w ]+)"`)
 }
 
 // constants returns the first group of each match in a file of the API package.
@@ -126,16 +173,13 @@ func matches(text, pattern string) []string {
 }
 
 func TestEveryFieldOfTheSpecHasAValidExample(t *testing.T) {
-	spec, _, _ := strings.Cut(read(t, reference.File), "<!-- end of spec -->")
 	examples := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(spec\\.[^`]+)` .*\\| `([^`]+)` \\|$").FindAllStringSubmatch(spec, -1) {
+	page := read(t, filepath.Join(reference.Folder, "snapshotschedule.md")) + read(t, filepath.Join(reference.Folder, "retention.md"))
+	for _, m := range regexp.MustCompile("(?m)^(?:- |### )`(spec\\.[^`]+)`(?:\\n\\n)?.* Example: `([^`]+)`").FindAllStringSubmatch(page, -1) {
 		examples[m[1]] = m[2]
 	}
-	for _, path := range fieldPaths("", reflect.TypeFor[v1alpha1.SnapshotSchedule]()) {
+	for _, path := range below("spec.", fieldPaths(reflect.TypeFor[v1alpha1.SnapshotSchedule]())) {
 		object := examples[path]
-		if !strings.HasPrefix(path, "spec.") {
-			continue
-		}
 		names := strings.Split(path, ".")
 		for _, name := range slices.Backward(names) {
 			if list, ok := strings.CutSuffix(name, "[]"); ok {

@@ -86,8 +86,9 @@ func (groups constantGroups) describe(values map[string]string) {
 	for _, group := range groups {
 		for i := range group.constants {
 			c := &group.constants[i]
-			for _, verb := range []string{" means that ", " is "} {
-				c.doc = strings.TrimPrefix(c.doc, c.goName+verb)
+			c.doc = strings.TrimPrefix(c.doc, c.goName+" ")
+			for _, verb := range []string{"means that ", "is "} {
+				c.doc = strings.TrimPrefix(c.doc, verb)
 			}
 			c.doc = goName.ReplaceAllStringFunc(c.doc, func(name string) string {
 				if v := values[name]; v != "" {
@@ -111,34 +112,34 @@ func (groups constantGroups) with(prefix string) (found []constant) {
 	return found
 }
 
-func (groups constantGroups) table(prefix string) string {
-	var rows [][]string
+func (groups constantGroups) list(prefix string) string {
+	var list strings.Builder
 	for _, c := range groups.with(prefix) {
-		rows = append(rows, []string{code(c.value), sentence(c.doc)})
+		list.WriteString(item(c.value, "", c.doc))
 	}
-	return markdownTable([]string{"name", "meaning"}, rows)
+	return list.String()
 }
 
-// verdictTable returns the table of the reasons to delete a snapshot. The comment of
+// verdictList returns the list of the reasons to delete a snapshot. The comment of
 // each has the form "Name deletes: because of …".
-func verdictTable(root string) (string, error) {
+func verdictList(root string) (string, error) {
 	groups, err := readConstants(filepath.Join(root, "internal", "retention"))
 	if err != nil {
 		return "", err
 	}
-	var rows [][]string
+	var list strings.Builder
 	for _, group := range groups {
 		for i, c := range group.constants {
-			if v := retention.Verdict(i); strings.HasPrefix(c.doc, c.goName+" deletes") && v.Delete() {
-				_, doc, _ := strings.Cut(c.doc, "deletes")
-				rows = append(rows, []string{code(v.String()), sentence(strings.TrimLeft(doc, ": "))})
+			doc, deletes := strings.CutPrefix(c.doc, "deletes")
+			if v := retention.Verdict(i); deletes && v.Delete() {
+				list.WriteString(item(v.String(), "", strings.TrimLeft(doc, ": ")))
 			}
 		}
 	}
-	if len(rows) == 0 {
+	if list.Len() == 0 {
 		return "", fmt.Errorf("internal/retention has no reasons to delete")
 	}
-	return markdownTable([]string{"reason", "meaning"}, rows), nil
+	return list.String(), nil
 }
 
 var (
@@ -146,39 +147,44 @@ var (
 	reasonLine = regexp.MustCompile(`^\s*- (\w+)$`)
 )
 
-// conditionTable returns the table of conditions, whose comments list the reasons of each status, and these reasons.
-func (groups constantGroups) conditionTable() (table string, reasons []string) {
+// conditions returns what the conditions mean and a table of their reasons, which the comments of the conditions list, and all
+// these reasons.
+func (groups constantGroups) conditions() (overview string, reasons []string) {
+	var list strings.Builder
 	var rows [][]string
 	for _, c := range groups.with("Condition") {
-		var status string
-		for line := range strings.Lines(c.doc) {
+		status, of := "", map[string][]string{}
+		meaning, lists, _ := strings.Cut(c.doc, "\n\n")
+		list.WriteString(item(c.value, "", meaning))
+		for line := range strings.Lines(lists) {
 			line = strings.TrimRight(line, "\n")
 			if m := statusLine.FindStringSubmatch(line); m != nil {
 				status = m[1]
 			} else if m := reasonLine.FindStringSubmatch(line); m != nil {
-				all := groups.with("Reason")
-				meaning := all[slices.IndexFunc(all, func(r constant) bool { return r.value == m[1] })].doc
-				rows, reasons = append(rows, []string{code(c.value), code(status), code(m[1]), sentence(meaning)}), append(reasons, m[1])
+				of[status], reasons = append(of[status], m[1]), append(reasons, m[1])
 			}
 		}
+		rows = append(rows, []string{code(c.value), codes(of["True"]), codes(of["False"]), codes(of["Unknown"])})
 	}
-	return markdownTable([]string{"condition", "status", "reason", "meaning"}, rows), reasons
+	return list.String() + "\n" + markdownTable([]string{"condition", "`True`", "`False`", "`Unknown`"}, rows), reasons
 }
 
-// reasonTables returns a table for each group of reasons of events and problems, that
-// is, of reasons that belong to no condition.
-func (groups constantGroups) reasonTables(ofConditions []string) string {
-	var tables []string
+// reasons returns a list of the reasons that belong to conditions, and one for each group of the other reasons, which are those of
+// events and problems.
+func (groups constantGroups) reasons(ofConditions []string) string {
+	first, others := "", ""
 	for _, group := range groups {
-		var rows [][]string
+		list := ""
 		for _, c := range (constantGroups{group}).with("Reason") {
-			if !slices.Contains(ofConditions, c.value) {
-				rows = append(rows, []string{code(c.value), sentence(c.doc)})
+			if text := item(c.value, "", c.doc); slices.Contains(ofConditions, c.value) {
+				first += text
+			} else {
+				list += text
 			}
 		}
-		if len(rows) > 0 {
-			tables = append(tables, sentence(group.doc)+"\n\n"+markdownTable([]string{"reason", "meaning"}, rows))
+		if list != "" {
+			others += "\n" + sentence(group.doc) + "\n\n" + list
 		}
 	}
-	return strings.Join(tables, "\n")
+	return "Reasons of conditions.\n\n" + first + others
 }

@@ -44,46 +44,56 @@ func readCRD(root string, kind reflect.Type) (*crd, error) {
 	return &crd{kind: kind, columns: v.AdditionalPrinterColumns, root: *v.Schema.OpenAPIV3Schema}, nil
 }
 
-// fieldTable returns the table of all fields below a top-level field, in the order of
-// the Go types. Defaults and examples have columns of their own on demand.
-func (c *crd) fieldTable(name string, columns bool) string {
-	header := []string{"field", "type", "meaning"}
-	if columns {
-		header = []string{"field", "type", "default", "meaning", "example"}
-	}
-	var rows [][]string
+// links are where the fields of each API type are described, so that no page describes them again.
+type links map[reflect.Type]string
+
+// fields returns what is said of the fields below a top-level field, in the order of the Go types: a section for each of its own
+// fields that is on the page, and a list of the fields below these.
+func (known links) fields(c *crd, name, page string, isThere func(field string) bool) string {
+	var text strings.Builder
 	t, _ := c.kind.FieldByName(strings.ToUpper(name[:1]) + name[1:])
-	visitFields(name, t.Type, c.root.Properties[name], func(path string, t reflect.Type, p property) {
-		text := firstParagraph(p)
-		row := []string{code(path), typeName(t)}
-		if columns {
-			text, example, _ := strings.Cut(text, " Example: ")
-			row = append(row, defaultValue(p), description(path, text, p), code(strings.TrimSuffix(example, ".")))
-		} else {
-			row = append(row, description(path, text, p))
+	if known[t.Type] == "" {
+		known[t.Type] = "[`" + name + "`](" + page + "#" + name + ")"
+	}
+	for field := range t.Type.Fields() {
+		if !isThere(jsonName(field)) {
+			continue
 		}
-		rows = append(rows, row)
-	})
-	return markdownTable(header, rows)
+		path := name + "." + jsonName(field)
+		schema := c.root.Properties[name].Properties[jsonName(field)]
+		fmt.Fprintf(&text, "\n### `%s`\n\n%s\n\n", path, description(jsonName(field), field.Type, schema))
+		known.list(&text, path, field.Type, schema, page+"#"+strings.ToLower(strings.ReplaceAll(path, ".", "")))
+	}
+	return text.String()
 }
 
-// visitFields visits the fields of an API type depth-first, in their order.
-func visitFields(path string, t reflect.Type, p property, visit func(string, reflect.Type, property)) {
-	for field := range t.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		inner := path + "." + name
-		schema := p.Properties[name]
-		visit(inner, field.Type, schema)
-		switch ft := field.Type; {
-		case ft.Kind() == reflect.Pointer && isAPIType(ft.Elem()):
-			visitFields(inner, ft.Elem(), schema, visit)
-		case path != "spec" && ft == reflect.TypeFor[v1alpha1.SnapshotScheduleSpec](): // the template's, which has a table of its own
-		case isAPIType(ft):
-			visitFields(inner, ft, schema, visit)
-		case ft.Kind() == reflect.Slice && isAPIType(ft.Elem()):
-			visitFields(inner+"[]", ft.Elem(), *schema.Items.Schema, visit)
-		}
+// list lists the fields of a type below a path, which are described at an address.
+func (known links) list(text *strings.Builder, path string, t reflect.Type, schema property, address string) {
+	if t.Kind() == reflect.Slice {
+		t, path = t.Elem(), path+"[]"
+		schema = *schema.Items.Schema
 	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case !isAPIType(t):
+		return
+	case known[t] != "":
+		fmt.Fprintf(text, "- The fields of `%s` are those of %s.\n", path, known[t])
+		return
+	}
+	known[t] = "[`" + path + "`](" + address + ")"
+	for field := range t.Fields() {
+		inner, schema := path+"."+jsonName(field), schema.Properties[jsonName(field)]
+		text.WriteString("- " + description(inner, field.Type, schema) + "\n")
+		known.list(text, inner, field.Type, schema, address)
+	}
+}
+
+func jsonName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
 }
 
 // isAPIType reports whether the API package defines the type, with fields.
@@ -94,9 +104,9 @@ func isAPIType(t reflect.Type) bool {
 func typeName(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[v1alpha1.Duration]():
-		return "[duration](#durations)"
+		return "[duration](snapshotschedule.md#durations)"
 	case reflect.TypeFor[v1alpha1.CronLine]():
-		return "[cron expression](#cron-expressions)"
+		return "[cron expression](snapshotschedule.md#cron-expressions)"
 	case reflect.TypeFor[metav1.Time]():
 		return "time"
 	}
@@ -117,52 +127,26 @@ func typeName(t reflect.Type) string {
 	return t.Kind().String()
 }
 
-func defaultValue(p property) string {
-	if p.Default == nil {
-		return ""
-	}
-	return code(strings.Trim(string(p.Default.Raw), `"`))
-}
-
-// description returns a field's description, without the default.
-func description(path, text string, p property) string {
-	if p.Default != nil {
-		text = strings.Replace(text, fmt.Sprintf(" Default: %s.", strings.Trim(string(p.Default.Raw), `"`)), "", 1)
-	}
-	name := path[strings.LastIndex(path, ".")+1:]
-	if rest, ok := strings.CutPrefix(text, name+" "); ok {
-		text = code(name) + " " + rest
-	}
-	if p.Minimum != nil {
-		text += fmt.Sprintf(" At least %v", *p.Minimum)
-	}
-	return sentence(text)
-}
-
-// firstParagraph leaves out the paragraph that defines the syntax of durations, for
-// which the page has a section.
-func firstParagraph(p property) string {
+// description returns what the schema says of a field, which is called by its path or a shorter name. It leaves out the paragraph
+// that defines the syntax of durations, for which a page has a section.
+func description(path string, t reflect.Type, p property) string {
 	text, _, _ := strings.Cut(p.Description, "\n\n")
-	return strings.Join(strings.Fields(text), " ")
-}
-
-// ruleList returns the messages of a field's validation rules as a list.
-func (c *crd) ruleList(path ...string) string {
-	p := c.root
-	for _, name := range path {
-		p = p.Properties[name]
+	text = strings.TrimSuffix(strings.Join(strings.Fields(text), " "), ".")
+	if before, example, found := strings.Cut(text, " Example: "); found {
+		text = before + " Example: " + code(example)
 	}
-	var list strings.Builder
-	for _, r := range p.XValidations {
-		list.WriteString("- " + sentence(r.Message) + "\n")
+	_, rest, _ := strings.Cut(text, " ") // the name
+	kind := typeName(t)
+	if p.Minimum != nil && *p.Minimum > 0 {
+		kind += fmt.Sprintf(", at least %v", *p.Minimum)
 	}
-	return list.String()
+	return code(path) + " (" + kind + ") " + rest + "."
 }
 
 func (c *crd) columnTable() string {
 	rows := make([][]string, 0, len(c.columns))
 	for _, col := range c.columns {
-		rows = append(rows, []string{code(col.Name), sentence(col.Description), code(col.JSONPath)})
+		rows = append(rows, []string{code(col.Name), sentence(col.Description)})
 	}
-	return markdownTable([]string{"column", "meaning", "source"}, rows)
+	return markdownTable([]string{"column", "meaning"}, rows)
 }

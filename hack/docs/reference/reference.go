@@ -1,10 +1,9 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reference generates the parts of docs/reference.md that repeat what the code
-// says.
+// Package reference generates the parts of docs/reference that repeat what the code says.
 //
-// A generated part stands between two markers. The rest of the page is written by hand.
+// A generated part stands between two markers. The rest of a page is written by hand.
 //
 //	<!-- generated: NAME -->
 //	<!-- end of NAME -->
@@ -14,11 +13,14 @@
 //	reference.go   the list of parts, markers, metrics, Markdown
 //	fields.go      fields and printer columns, from the CRD and the API types
 //	constants.go   labels, annotations, conditions and reasons, from Go constants
+//	commands.go    the pages of the plugin's commands, from their help
 package reference
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -31,17 +33,49 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
-// File is the path of the page in the repository.
-const File = "docs/reference.md"
+// Folder is the path of the pages in the repository.
+const Folder = "docs/reference"
 
-// Generate returns the page with its generated parts updated. Root is the path of the
-// repository.
-func Generate(root string, page []byte) ([]byte, error) {
-	schema, err := readCRD(root, reflect.TypeFor[v1alpha1.SnapshotSchedule]())
+// part is a generated part of a page.
+type part struct{ page, name, text string }
+
+// Generate returns the pages that have generated parts, updated, by their paths in Folder. Root is the path of the repository.
+func Generate(root string) (map[string]string, error) {
+	parts, err := generated(root)
 	if err != nil {
 		return nil, err
 	}
-	fleet, err := readCRD(root, reflect.TypeFor[v1alpha1.ClusterSnapshotSchedule]())
+	pages := map[string]string{}
+	for _, p := range parts {
+		if pages[p.page] == "" {
+			text, err := os.ReadFile(filepath.Join(root, Folder, p.page))
+			pages[p.page] = string(text)
+			if errors.Is(err, fs.ErrNotExist) {
+				pages[p.page], err = marker(p.name)+endMarker(p.name)+"\n", nil
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		before, rest, begins := strings.Cut(pages[p.page], marker(p.name))
+		_, after, ends := strings.Cut(rest, endMarker(p.name))
+		if !begins || !ends {
+			return nil, fmt.Errorf("%s has no part %q", p.page, p.name)
+		}
+		pages[p.page] = before + marker(p.name) + "\n" + strings.TrimSpace(p.text) + "\n\n" + endMarker(p.name) + after
+	}
+	return pages, nil
+}
+
+func marker(name string) string    { return "<!-- generated: " + name + " -->\n" }
+func endMarker(name string) string { return "<!-- end of " + name + " -->" }
+
+func generated(root string) ([]part, error) {
+	schedule, err := readCRD(root, reflect.TypeFor[v1alpha1.SnapshotSchedule]())
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := readCRD(root, reflect.TypeFor[v1alpha1.ClusterSnapshotSchedule]())
 	if err != nil {
 		return nil, err
 	}
@@ -49,62 +83,55 @@ func Generate(root string, page []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	conditions, reasons := names.conditionTable()
-	verdicts, err := verdictTable(root)
+	verdicts, err := verdictList(root)
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []struct{ name, text string }{
-		{"spec", schema.fieldTable("spec", true)},
-		{"status", schema.fieldTable("status", false)},
-		{"durations", schema.ruleList("spec", "snapshotInterval")},
-		{"cron expressions", schema.ruleList("spec", "schedule")},
-		{"columns", schema.columnTable()},
-		{"cluster spec", fleet.fieldTable("spec", false)},
-		{"cluster status", fleet.fieldTable("status", false)},
-		{"cluster columns", fleet.columnTable()},
-		{"labels", names.table("Label")},
-		{"annotations", names.table("Annotation")},
-		{"finalizers", names.table("Finalizer")},
-		{"conditions", conditions},
-		{"reasons", names.reasonTables(reasons)},
-		{"verdicts", verdicts},
-		{"metrics", metricTable()},
-	} {
-		if page, err = replacePart(page, part.name, part.text); err != nil {
-			return nil, err
-		}
+	const spec, retention, status, both = "snapshotschedule.md", "retention.md", "status.md", "clustersnapshotschedule.md"
+	const conditions, labels = "conditions.md", "labels.md"
+	overview, reasons := names.conditions()
+	known, all := links{}, func(string) bool { return true }
+	ofRetention := func(field string) bool { return field == "retention" }
+	parts := []part{
+		{spec, "spec", known.fields(schedule, "spec", spec, func(field string) bool { return !ofRetention(field) })},
+		{retention, "fields", known.fields(schedule, "spec", retention, ofRetention)},
+		{retention, "verdicts", verdicts},
+		{status, "status", known.fields(schedule, "status", status, all)},
+		{status, "columns", schedule.columnTable()},
+		{both, "spec", known.fields(cluster, "spec", both, all)},
+		{both, "status", known.fields(cluster, "status", both, all)},
+		{both, "columns", cluster.columnTable()},
+		{conditions, "conditions", overview},
+		{conditions, "reasons", names.reasons(reasons)},
+		{labels, "labels", names.list("Label")},
+		{labels, "annotations", names.list("Annotation")},
+		{labels, "finalizers", names.list("Finalizer")},
+		{"metrics.md", "metrics", metricList()},
 	}
-	return page, nil
+	return append(parts, commandParts()...), nil
 }
 
-// replacePart replaces the text between the markers of a part of the page.
-func replacePart(page []byte, name, text string) ([]byte, error) {
-	begin, end := "<!-- generated: "+name+" -->\n", "<!-- end of "+name+" -->"
-	before, rest, ok := bytes.Cut(page, []byte(begin))
-	if !ok {
-		return nil, fmt.Errorf("%s has no line %q", File, strings.TrimSpace(begin))
-	}
-	_, after, ok := bytes.Cut(rest, []byte(end))
-	if !ok {
-		return nil, fmt.Errorf("%s has no line %q after %q", File, end, strings.TrimSpace(begin))
-	}
-	return bytes.Join([][]byte{before, []byte(begin), []byte("\n" + text + "\n"), []byte(end), after}, nil), nil
-}
-
-// metricTable returns the table of the operator's metrics.
-func metricTable() string {
-	var rows [][]string
+// metricList returns the list of the operator's metrics.
+func metricList() string {
+	var list strings.Builder
 	all := append(metrics.New().Described(), clusterschedules.NewMetrics().Described()...)
 	slices.SortFunc(all, func(a, b report.Metric) int { return strings.Compare(a.Name, b.Name) })
 	for _, m := range all {
-		var labels []string
-		for _, l := range m.Labels {
-			labels = append(labels, code(l))
+		kind := m.Type
+		if len(m.Labels) > 0 {
+			kind += " by " + codes(m.Labels)
 		}
-		rows = append(rows, []string{code(m.Name), m.Type, strings.Join(labels, ", "), sentence(m.Help)})
+		list.WriteString(item(m.Name, kind, m.Help))
 	}
-	return markdownTable([]string{"metric", "type", "labels", "meaning"}, rows)
+	return list.String()
+}
+
+// item returns an item of a list: a name and, in parentheses, what kind of thing it is, and its meaning.
+func item(name, kind, meaning string) string {
+	if kind != "" {
+		kind = " (" + kind + ")"
+	}
+	return "- " + code(name) + kind + ": " + sentence(meaning) + "\n"
 }
 
 // markdownTable returns a Markdown table.
@@ -128,6 +155,14 @@ func code(text string) string {
 		return ""
 	}
 	return "`" + text + "`"
+}
+
+// codes formats several texts as code.
+func codes(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return "`" + strings.Join(all, "`, `") + "`"
 }
 
 var plainWord = regexp.MustCompile(`^[a-z]+[ ,:]`)

@@ -7,6 +7,7 @@ package chart
 
 import (
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,6 +37,9 @@ type Release struct {
 	// Changelog is the text of CHANGELOG.md.
 	Changelog string
 }
+
+// listMark stands in the README where the list of values is.
+const listMark = "<!-- values -->\n"
 
 //go:embed all:skeleton
 var skeleton embed.FS
@@ -82,7 +86,14 @@ func Build(objects []*unstructured.Unstructured, release Release) (map[string]st
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return files, nil
+	described, err := newReference(files["values.yaml"], files["values.schema.json"])
+	if err != nil {
+		return nil, err
+	}
+	schema, err := json.MarshalIndent(described.schema, "", "  ")
+	files["values.schema.json"] = string(schema) + "\n"
+	files["README.md"] = strings.Replace(files["README.md"], listMark, described.list.String(), 1)
+	return files, err
 }
 
 // forPeople matches the roles that nobody but people has.
