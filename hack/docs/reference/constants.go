@@ -169,22 +169,13 @@ func (groups constantGroups) conditions() (overview string, reasons []string) {
 	return list.String() + "\n" + markdownTable([]string{"condition", "`True`", "`False`", "`Unknown`"}, rows), reasons
 }
 
-// reasons returns a list of the reasons that belong to conditions, and one for each group of the other reasons, which are those of
-// events and problems.
-func (groups constantGroups) reasons(ofConditions []string) string {
-	first, others := "", ""
-	for _, group := range groups {
-		list := ""
-		for _, c := range (constantGroups{group}).with("Reason") {
-			if text := item(c.value, "", c.doc); slices.Contains(ofConditions, c.value) {
-				first += text
-			} else {
-				list += text
-			}
-		}
-		if list != "" {
-			others += "\n" + sentence(group.doc) + "\n\n" + list
+// reasons returns the list of the reasons in a file of the package that are in all, or of all that it has.
+func (groups constantGroups) reasons(all []string) string {
+	list := ""
+	for _, c := range groups.with("Reason") {
+		if all == nil || slices.Contains(all, c.value) {
+			list += item(c.value, "", c.doc)
 		}
 	}
-	return "Reasons of conditions.\n\n" + first + others
+	return list
 }
