@@ -147,11 +147,12 @@ var (
 	reasonLine = regexp.MustCompile(`^\s*- (\w+)$`)
 )
 
-// conditions returns what the conditions mean and a table of their reasons, which the comments of the conditions list, and all
-// these reasons.
-func (groups constantGroups) conditions() (overview string, reasons []string) {
+// conditions returns what the conditions mean, a table of their reasons, which the comments of the conditions list, and what each
+// of these means.
+func (groups constantGroups) conditions() (overview, meanings string) {
 	var list strings.Builder
 	var rows [][]string
+	var reasons []string
 	for _, c := range groups.with("Condition") {
 		status, of := "", map[string][]string{}
 		meaning, lists, _ := strings.Cut(c.doc, "\n\n")
@@ -166,16 +167,10 @@ func (groups constantGroups) conditions() (overview string, reasons []string) {
 		}
 		rows = append(rows, []string{code(c.value), codes(of["True"]), codes(of["False"]), codes(of["Unknown"])})
 	}
-	return list.String() + "\n" + markdownTable([]string{"condition", "`True`", "`False`", "`Unknown`"}, rows), reasons
-}
-
-// reasons returns the list of the reasons in a file of the package that are in all, or of all that it has.
-func (groups constantGroups) reasons(all []string) string {
-	list := ""
-	for _, c := range groups.with("Reason") {
-		if all == nil || slices.Contains(all, c.value) {
-			list += item(c.value, "", c.doc)
+	for _, r := range groups.with("Reason") {
+		if slices.Contains(reasons, r.value) {
+			meanings += item(r.value, "", r.doc)
 		}
 	}
-	return list
+	return list.String() + "\n" + markdownTable([]string{"condition", "`True`", "`False`", "`Unknown`"}, rows), meanings
 }

@@ -102,7 +102,7 @@ func generated(root string) ([]part, error) {
 		{both, "status", known.fields(cluster, "status", both, all)},
 		{both, "columns", cluster.columnTable()},
 		{conditions, "conditions", overview},
-		{conditions, "reasons", names.reasons(reasons)},
+		{conditions, "reasons", reasons},
 		{labels, "labels", names.list("Label")},
 		{labels, "annotations", names.list("Annotation")},
 		{labels, "finalizers", names.list("Finalizer")},
