@@ -194,6 +194,17 @@ func retaining(c *snapshotv1.VolumeSnapshotClass) *snapshotv1.VolumeSnapshotClas
 type classes []client.Object
 
 // snapshotBuilder builds a VolumeSnapshot, named after its age at noon.
+// snapshotOf is what the operator creates for a slot of a PVC.
+func snapshotOf(s scheduleBuilder, c claimBuilder, class *string, slot time.Time) *snapshotv1.VolumeSnapshot {
+	of := claimsOf(s.SnapshotSchedule, []*corev1.PersistentVolumeClaim{c.PersistentVolumeClaim}, nil, noon)
+	return newSnapshot(s.SnapshotSchedule, &of, class, slot).(*snapshotv1.VolumeSnapshot)
+}
+
+// groupName is the name of the group snapshot of a key for a slot.
+func groupName(s scheduleBuilder, key string, slot time.Time) string {
+	return snapshotName(s.UID, types.UID(key), s.Name, slot)
+}
+
 type snapshotBuilder struct{ *snapshotv1.VolumeSnapshot }
 
 // uncut was taken for the slot of its age, in time, and has no data yet.

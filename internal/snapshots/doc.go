@@ -30,13 +30,13 @@
 //	keystatus.go    a PVC's part of the schedule's status, and how parts are combined
 //	protection.go   whether PVCs can be restored to a recent slot
 //	edits.go        deletes wait for editDelay after an edit, and for an hour after an adoption
-//	group.go        the VolumeGroupSnapshot that is created; the key of a group
+//	group.go        the key of a group; a group snapshot that is ready
+//	snapshot.go     the snapshot, or group snapshot, of a subject that is created, and its name
 //	subject.go      what is decided about: a PVC, or a group of them, with its snapshots
 //	backups.go      the snapshots of a PVC, or group snapshots with their members, as decisions see them
 //	program.go      a compiled schedule, and which PVCs it selects
 //	origin.go       whose requests and confirmations apply to a schedule, and by which spec it is decided
 //	cache.go        what the cache holds, and how it is filled
-//	snapshot.go     the VolumeSnapshot that is created, and its name
 //	class.go        whether PVCs can be snapshotted, and by which class: of snapshots, and of group snapshots
 //	classes.go      the classes of the cluster
 //	drivererror.go  what drivers say about snapshots

@@ -5,15 +5,12 @@ package snapshots
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,36 +73,6 @@ func (p *program) groupIndex() *mapcontroller.KeyIndex {
 	}
 }
 
-// groupName is a pure function of the schedule's UID, the key and the slot: see snapshotName.
-func groupName(s *v1alpha1.SnapshotSchedule, key string, slot time.Time) string {
-	return snapshotName(s.UID, types.UID(key), s.Name, slot)
-}
-
-// newGroup returns the group snapshot of a group for a slot, of a class or of the default one.
-func newGroup(s *v1alpha1.SnapshotSchedule, of *subject, class *string, slot time.Time) *groupv1.VolumeGroupSnapshot {
-	metadata := metadataOf(s, groupName(s, of.key, slot), slot)
-	text, _ := json.Marshal(of.record()) // strings can always be marshalled
-	metadata.Annotations[v1alpha1.AnnotationClaims] = string(text)
-	if volumes := volumesOfClaims(of.claims); len(volumes) > 0 {
-		text, _ = json.Marshal(volumes)
-		metadata.Annotations[v1alpha1.AnnotationVolume] = string(text)
-	}
-	match := map[string]string{}
-	for key, value := range s.Spec.Selector.MatchLabels {
-		match[key] = string(value)
-	}
-	if by := s.Spec.Group.ByLabel; by != "" {
-		match[by] = of.claims[0].Labels[by]
-	}
-	return &groupv1.VolumeGroupSnapshot{
-		ObjectMeta: metadata,
-		Spec: groupv1.VolumeGroupSnapshotSpec{
-			Source:                       groupv1.VolumeGroupSnapshotSource{Selector: &metav1.LabelSelector{MatchLabels: match}},
-			VolumeGroupSnapshotClassName: class,
-		},
-	}
-}
-
 // Complete makes a group snapshot that is to be created one that is ready, and returns it with
 // its members: what becomes of it if all goes well.
 func Complete(v *groupv1.VolumeGroupSnapshot, at metav1.Time) (all []client.Object) {
@@ -123,15 +90,4 @@ func Complete(v *groupv1.VolumeGroupSnapshot, at metav1.Time) (all []client.Obje
 		all = append(all, m)
 	}
 	return all
-}
-
-// volumesOfClaims returns the volumes of PVCs by their names, as a group snapshot records them.
-func volumesOfClaims(claims []*corev1.PersistentVolumeClaim) map[string]string {
-	volumes := map[string]string{}
-	for _, claim := range claims {
-		if claim.Spec.VolumeName != "" {
-			volumes[claim.Name] = claim.Spec.VolumeName
-		}
-	}
-	return volumes
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -156,18 +157,18 @@ func TestAGroupSnapshotRecordsTheVolumesOfItsPVCs(t *testing.T) {
 	s := every("6h").grouped()
 	a, b := claim("a").member(), claim("b").member()
 	a.Spec.VolumeName = "pv-a"
-	of := func(claims ...claimBuilder) *subject {
-		all := &subject{key: wholeKey}
+	of := func(claims ...claimBuilder) *groupv1.VolumeGroupSnapshot {
+		all := &subject{key: wholeKey, group: "backup"}
 		for _, c := range claims {
 			all.claims = append(all.claims, c.PersistentVolumeClaim)
 		}
-		return all
+		return newSnapshot(s.SnapshotSchedule, all, nil, noon).(*groupv1.VolumeGroupSnapshot)
 	}
-	v := newGroup(s.SnapshotSchedule, of(a, b), nil, noon)
+	v := of(a, b)
 	if got := v.Annotations[v1alpha1.AnnotationVolume]; got != `{"a":"pv-a"}` || backup.VolumesOf(v)["a"] != "pv-a" {
 		t.Errorf("records %s, read as %v", got, backup.VolumesOf(v))
 	}
-	if text, has := newGroup(s.SnapshotSchedule, of(b), nil, noon).Annotations[v1alpha1.AnnotationVolume]; has {
+	if text, has := of(b).Annotations[v1alpha1.AnnotationVolume]; has {
 		t.Errorf("records %q of no volume", text)
 	}
 }

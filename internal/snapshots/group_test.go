@@ -376,9 +376,9 @@ func TestGroupKeysAndNames(t *testing.T) {
 		if !backup.IsGroupKey(key) || len(validation.IsValidLabelValue(key)) > 0 {
 			t.Fatalf("key %q", key)
 		}
-		name := groupName(s.SnapshotSchedule, key, noon)
-		if len(name) > 63 || len(validation.IsDNS1123Subdomain(name)) > 0 || name != groupName(s.SnapshotSchedule, key, noon) ||
-			name == groupName(s.SnapshotSchedule, key, noon.Add(time.Second)) {
+		name := groupName(s, key, noon)
+		if len(name) > 63 || len(validation.IsDNS1123Subdomain(name)) > 0 || name != groupName(s, key, noon) ||
+			name == groupName(s, key, noon.Add(time.Second)) {
 			t.Fatalf("name %q", name)
 		}
 	})

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
@@ -125,20 +124,13 @@ func isDue(slots schedule.Slots, series []retention.Snapshot, now time.Time) boo
 // desired returns the snapshot of the current slot as a desired output. The subject lacks one since its last slot or, without
 // one, its anchor.
 func (p *program) desired(of *subject, class *choice, now time.Time) mapcontroller.Desired {
-	var o client.Object
-	if of.group != "" {
-		o = newGroup(p.schedule, of, class.name, of.slots.Current)
-	} else {
-		o = newSnapshot(p.schedule, of.claims[0], class.name, of.slots.Current)
-	}
 	since := retention.LastSlot(of.backups.Whole.Snapshots, now)
 	if since.IsZero() {
 		since = of.anchor
 	}
-	if !of.carried.IsZero() {
-		o.GetAnnotations()[v1alpha1.AnnotationRhythm] = of.carried.UTC().Format(time.RFC3339)
+	return mapcontroller.Desired{
+		Object: newSnapshot(p.schedule, of, class.name, of.slots.Current), Limit: string(class.limit), Since: since,
 	}
-	return mapcontroller.Desired{Object: o, Limit: string(class.limit), Since: since}
 }
 
 // addParts adds what is known of each PVC, and returns which drills failed, and when one is no longer protected: by the slots that it

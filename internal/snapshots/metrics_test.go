@@ -225,7 +225,7 @@ func TestSlotToCreation(t *testing.T) {
 		ago(2 * time.Second), ago(time.Hour),
 		in(time.Second), // the local clock is behind the one that computed the slot
 	} {
-		v := newSnapshot(s.SnapshotSchedule, claim("data").PersistentVolumeClaim, nil, slot)
+		v := snapshotOf(s, claim("data"), nil, slot)
 		countOutcome(noon, s.SnapshotSchedule, mapcontroller.Outcome{Created: []client.Object{v}})
 	}
 	got := seriesOf(t, key)

@@ -30,7 +30,7 @@ func (s snapshotBuilder) on(volume string) snapshotBuilder {
 func TestSnapshotsNameTheirVolume(t *testing.T) {
 	s := every("6h")
 	of := func(c claimBuilder) string {
-		return newSnapshot(s.SnapshotSchedule, c.PersistentVolumeClaim, nil, noon).Annotations[v1alpha1.AnnotationVolume]
+		return snapshotOf(s, c, nil, noon).Annotations[v1alpha1.AnnotationVolume]
 	}
 	if got := of(claim("data").on("pv-1")); got != "pv-1" {
 		t.Errorf("the volume is %q", got)
@@ -39,9 +39,9 @@ func TestSnapshotsNameTheirVolume(t *testing.T) {
 		t.Errorf("of a PVC that names no volume, it is %q", got)
 	}
 	a, b := claim("a").member().on("pv-a"), claim("b").member().on("pv-b")
-	group := newGroup(every("6h").grouped().SnapshotSchedule, &subject{
-		claims: []*corev1.PersistentVolumeClaim{a.PersistentVolumeClaim, b.PersistentVolumeClaim}, key: wholeKey,
-	}, nil, noon)
+	group := newSnapshot(every("6h").grouped().SnapshotSchedule, &subject{
+		claims: []*corev1.PersistentVolumeClaim{a.PersistentVolumeClaim, b.PersistentVolumeClaim}, key: wholeKey, group: "backup",
+	}, nil, noon).(*groupv1.VolumeGroupSnapshot)
 	cached := strip(t, stripGroup, group.DeepCopy())
 	for _, v := range []*groupv1.VolumeGroupSnapshot{group, cached} {
 		if of := backup.VolumesOf(v); of["a"] != "pv-a" || of["b"] != "pv-b" || of["c"] != "" {
@@ -256,7 +256,7 @@ func TestASnapshotThatIsTakenWhileTheOthersAreReadCounts(t *testing.T) {
 		}
 		return before
 	}
-	d := mapcontroller.Desired{Object: newSnapshot(s.SnapshotSchedule, claim("data").PersistentVolumeClaim, nil, noon), Limit: testDriver, Since: noon}
+	d := mapcontroller.Desired{Object: snapshotOf(s, claim("data"), nil, noon), Limit: testDriver, Since: noon}
 	if why := f.mayCreate(keyOf("data-uid"), []mapcontroller.Desired{d}, nil); why != string(limits.VolumeLimit) {
 		t.Errorf("it may be created: %q; %d reads", why, reads)
 	}

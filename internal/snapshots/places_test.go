@@ -278,7 +278,7 @@ func TestAnUploadingGroupWeighsWhatWasCutOfIt(t *testing.T) {
 			}
 			g.Labels[v1alpha1.LabelSchedule] = owner.Name
 			g.OwnerReferences = []metav1.OwnerReference{owner.ownerReference()}
-			g.Name = groupName(owner.SnapshotSchedule, wholeKey, backup.SlotOf(g.VolumeGroupSnapshot))
+			g.Name = groupName(owner, wholeKey, backup.SlotOf(g.VolumeGroupSnapshot))
 			g.Spec.VolumeGroupSnapshotClassName = new("groups")
 			f.add(g.VolumeGroupSnapshot)
 			f.onChange(backupOfShop, nil, g.VolumeGroupSnapshot)

@@ -155,7 +155,7 @@ func nthClaim(i int) claimBuilder {
 // writes on it.
 func taken(s scheduleBuilder, c claimBuilder, n int) *snapshotv1.VolumeSnapshot {
 	slot := noon.Add(-time.Duration(n) * time.Hour)
-	v := newSnapshot(s.SnapshotSchedule, c.PersistentVolumeClaim, nil, slot)
+	v := snapshotOf(s, c, nil, slot)
 	v.Namespace, v.ResourceVersion, v.Generation = c.Namespace, "1234567", 1
 	v.UID = types.UID(fmt.Sprintf("%s-%06d", c.UID[:28], n))
 	v.CreationTimestamp = metav1.NewTime(slot)

@@ -127,14 +127,14 @@ func TestSnapshotNameDependsOnScheduleClaimAndSlot(t *testing.T) {
 // Contract: MAP-7.
 func TestTheNameOfANewSnapshotIsTheSameForEveryVersionOfItsScheduleAndPVC(t *testing.T) {
 	s, c := every("6h"), claim("data")
-	before, group := newSnapshot(s.SnapshotSchedule, c.PersistentVolumeClaim, nil, noon).Name, groupName(s.SnapshotSchedule, "g-key", noon)
+	before, group := snapshotOf(s, c, nil, noon).Name, groupName(s, "g-key", noon)
 	s.ResourceVersion, s.Generation, s.Labels, s.Spec.SnapshotTTL = "2", 2, map[string]string{"tier": "gold"}, "1d"
 	s.Status.ObservedGeneration, s.DeletionTimestamp = 2, &metav1.Time{Time: noon}
 	c.ResourceVersion, c.Generation, c.Labels = "2", 2, map[string]string{"app": "db"}
-	if after := newSnapshot(s.SnapshotSchedule, c.PersistentVolumeClaim, ptr.To("fast"), noon.Add(time.Millisecond)).Name; after != before {
+	if after := snapshotOf(s, c, ptr.To("fast"), noon.Add(time.Millisecond)).Name; after != before {
 		t.Errorf("its name is %s, and was %s", after, before)
 	}
-	if after := groupName(s.SnapshotSchedule, "g-key", noon.Add(time.Millisecond)); after != group {
+	if after := groupName(s, "g-key", noon.Add(time.Millisecond)); after != group {
 		t.Errorf("the name of a group snapshot is %s, and was %s", after, group)
 	}
 }
@@ -149,7 +149,7 @@ func TestNewSnapshot(t *testing.T) {
 		},
 	}
 	slot := noon.In(time.FixedZone("", 3600))
-	got := newSnapshot(s.SnapshotSchedule, claim("data").PersistentVolumeClaim, ptr.To("fast"), slot)
+	got := snapshotOf(s, claim("data"), ptr.To("fast"), slot)
 	if got.Name != snapshotName(s.UID, "data-uid", "data", noon) {
 		t.Errorf("name is %s", got.Name)
 	}
@@ -173,7 +173,7 @@ func TestNewSnapshot(t *testing.T) {
 // Contract: MAP-4.
 func TestNewSnapshotWithoutTemplate(t *testing.T) {
 	for name, labels := range map[string]int{strings.Repeat("a", 63): 1, strings.Repeat("a", 64): 0} {
-		got := newSnapshot(every("6h").SnapshotSchedule, claim(name).PersistentVolumeClaim, nil, noon)
+		got := snapshotOf(every("6h"), claim(name), nil, noon)
 		if got.Spec.VolumeSnapshotClassName != nil || len(got.Labels) != labels || len(got.Annotations) != 1 {
 			t.Errorf("got %+v, want the default class and no annotation but scheduled-at", got)
 		}

@@ -5,11 +5,13 @@ package snapshots
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -134,6 +136,43 @@ func (of *subject) record() map[string]types.UID {
 		record[claim.Name] = claim.UID
 	}
 	return record
+}
+
+// annotate records on a snapshot of which PVCs and volumes it is, and whose rhythm they keep.
+func (of *subject) annotate(annotations map[string]string) {
+	if !of.carried.IsZero() {
+		annotations[v1alpha1.AnnotationRhythm] = of.carried.UTC().Format(time.RFC3339)
+	}
+	if of.group == "" {
+		if volume := of.claims[0].Spec.VolumeName; volume != "" {
+			annotations[v1alpha1.AnnotationVolume] = volume
+		}
+		return
+	}
+	volumes := map[string]string{}
+	for _, claim := range of.claims {
+		if volume := claim.Spec.VolumeName; volume != "" {
+			volumes[claim.Name] = volume
+		}
+	}
+	text, _ := json.Marshal(of.record()) // strings can always be marshalled
+	annotations[v1alpha1.AnnotationClaims] = string(text)
+	if len(volumes) > 0 {
+		text, _ = json.Marshal(volumes)
+		annotations[v1alpha1.AnnotationVolume] = string(text)
+	}
+}
+
+// selector returns what a group snapshot selects the PVCs of a group by: labels alone.
+func (of *subject) selector(spec *v1alpha1.SnapshotScheduleSpec) *metav1.LabelSelector {
+	match := map[string]string{}
+	for key, value := range spec.Selector.MatchLabels {
+		match[key] = string(value)
+	}
+	if by := spec.Group.ByLabel; by != "" {
+		match[by] = of.claims[0].Labels[by]
+	}
+	return &metav1.LabelSelector{MatchLabels: match}
 }
 
 // requested returns whether a request is for it.

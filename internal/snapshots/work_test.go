@@ -117,7 +117,7 @@ func TestSnapshotsThatComeAndGoMakeTheirVolumeWait(t *testing.T) {
 	later := map[string]time.Duration{}
 	f.controller.Enqueue = func(req mapcontroller.Request, after time.Duration) { later[req.MapKey] = after }
 	create := []mapcontroller.Desired{{
-		Object: newSnapshot(s.SnapshotSchedule, claim("data").PersistentVolumeClaim, nil, noon), Limit: testDriver, Since: noon,
+		Object: snapshotOf(s, claim("data"), nil, noon), Limit: testDriver, Since: noon,
 	}}
 	if why := f.mayCreate(keyOf("data-uid"), create, nil); why == "" || later["data-uid"] != time.Second || looked > maxLookUps {
 		t.Errorf("waits for %q, woken in %v, looked %d times", why, later["data-uid"], looked)
