@@ -9,7 +9,7 @@
 //	judge.go        the same decisions outside of the operator, with their reasons
 //	setup.go        kinds, permissions, and the engine's set-up
 //	report.go       what became of the writes of a pass, and events for new problems
-//	writes.go       failed writes as problems; why the name of a snapshot is taken
+//	writes.go       what is wrong after the writes of a pass: the list of rules; why the name of a snapshot is taken
 //	figures.go      the schedule's status as figures of metrics
 //	status.go       the schedule's status
 //	conditions.go   the conditions in it

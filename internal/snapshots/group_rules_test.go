@@ -93,14 +93,13 @@ func TestASlotThatWaitsForAGuessedLimitSaysSo(t *testing.T) {
 			"of a group": statusOf(grouped.decide(t)),
 		} {
 			late := &keyStatus{pending: &pendingSlot{slot: status.pending.slot, late: true}}
-			late.judgePending(status, mapcontroller.Outcome{})
-			if len(late.Problems) != 1 || strings.Contains(late.Problems[0].Message, theGuess) != guessed {
-				t.Errorf("%s, driver %q, too old: %+v", of, driver, late.Problems)
+			found := afterWrites(status, late, mapcontroller.Outcome{})
+			if len(found) != 1 || strings.Contains(found[0].Message, theGuess) != guessed {
+				t.Errorf("%s, driver %q, too old: %+v", of, driver, found)
 			}
-			status.judgeOverdue(&keyStatus{}, mapcontroller.Outcome{Queued: string(limits.Pending)})
-			i := slices.IndexFunc(status.Problems, isOverdue)
-			if i < 0 || strings.Contains(status.Problems[i].Message, theGuess) != guessed {
-				t.Errorf("%s, driver %q, overdue: %+v", of, driver, status.Problems)
+			found = afterWrites(&keyStatus{}, status, mapcontroller.Outcome{Queued: string(limits.Pending)})
+			if len(found) != 1 || !isOverdue(found[0]) || strings.Contains(found[0].Message, theGuess) != guessed {
+				t.Errorf("%s, driver %q, overdue: %+v", of, driver, found)
 			}
 		}
 	}

@@ -466,7 +466,7 @@ func TestSlotThatFailedUntilItWasTooOldIsReported(t *testing.T) {
 	reported.Status.ObservedGeneration, another.Status = reported.Generation, reported.Status
 	dropped := hourly()
 	dropped.Status = *reported.Status.DeepCopy()
-	dropped.Status.Problems[0].Reason, dropped.Status.Problems[0].Message = v1alpha1.ReasonSnapshotOverdue, droppedMessage+waitedMessage(testDriver, limits.InFlight)
+	dropped.Status.Problems[0].Reason, dropped.Status.Problems[0].Message = v1alpha1.ReasonSnapshotOverdue, droppedMessage+(&pendingSlot{driver: testDriver, why: limits.InFlight}).waitsFor()
 	whole := hourly()
 	whole.Status = *dropped.Status.DeepCopy()
 	whole.Status.Problems[0].Message = overdueMessage

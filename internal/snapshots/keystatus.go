@@ -62,10 +62,10 @@ type keyStatus struct {
 	// ofDriver is a problem of the schedule that all its PVCs of a driver share; nil: there is none.
 	ofDriver *Problem
 
-	// unlessCreated is the message of an overdue PVC if the snapshot that is due is not created
-	// in the pass, or is not seen in the next one.
-	unlessCreated string
-	// pending is set if the slot waits until its snapshot may be created, or is too old.
+	// overdue is set if the slot before the latest is not covered either, and a snapshot is about to be created. created is
+	// set if one was: if the next pass does not see it, the PVC is still overdue.
+	overdue, created bool
+	// pending is the slot that waits until its snapshot may be created, or is too old; nil after a create.
 	pending *pendingSlot
 }
 

@@ -94,9 +94,7 @@ func (k *keyStatus) addSlot(o *observed, class *choice) {
 	} else if k.LastSnapshot.Before(slots.Dropped) {
 		k.pending = &pendingSlot{slot: slots.Dropped, late: true}
 	}
-	if create && o.overdue() {
-		k.unlessCreated = unseenMessage
-	}
+	k.overdue = create && o.overdue()
 }
 
 // mapUngrouped decides about a PVC that is selected and belongs to no group. Its own snapshots are of an earlier spec.
@@ -194,9 +192,6 @@ func unready(p *compiled, snapshots []retention.Snapshot, now time.Time) (pendin
 	}
 	return pending, failed, terminating
 }
-
-// unseenMessage is of a PVC that is overdue although its snapshot exists.
-const unseenMessage = "no snapshot is seen for a whole slot, although the API server has one: the watch of VolumeSnapshots is behind"
 
 // tombstone decides which snapshots to keep of a PVC that is gone, or that exists
 // and is not selected, or of a group without a selected PVC.

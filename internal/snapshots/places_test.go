@@ -222,9 +222,9 @@ func TestWhatASlotWaitsFor(t *testing.T) {
 	} {
 		before := &keyStatus{Claim: "data", pending: &pendingSlot{slot: noon, driver: testDriver, why: why}}
 		after := &keyStatus{Claim: "data", pending: &pendingSlot{slot: noon, late: true}}
-		after.judgePending(before, mapcontroller.Outcome{})
-		if len(after.Problems) != 1 || after.Problems[0].Reason != v1alpha1.ReasonSnapshotOverdue || !strings.Contains(after.Problems[0].Message, want) {
-			t.Errorf("%s: problems %v, want %s", why, after.Problems, want)
+		found := afterWrites(before, after, mapcontroller.Outcome{})
+		if len(found) != 1 || found[0].Reason != v1alpha1.ReasonSnapshotOverdue || !strings.Contains(found[0].Message, want) {
+			t.Errorf("%s: problems %v, want %s", why, found, want)
 		}
 	}
 }

@@ -19,7 +19,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
-	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
@@ -78,28 +77,18 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	if before == nil || !before.reported {
 		before = earlierStatus(s, after, outcome)
 	}
-	problems := append(problemsOf(outcome.Failed), internalErrors(outcome.Err, mapKey)...)
-	paused := outcome.Paused != nil || (outcome.Waiting && before.Paused)
-	if after == nil {
-		if len(problems) == 0 && !paused {
-			return nil
-		}
-		after = &keyStatus{}
-		if outcome.Err != nil { // nothing was decided: what was known of the PVC stays
-			after = before.clone()
-			after.Problems = nil
-		}
+	paused, nothing := outcome.Paused != nil || (outcome.Waiting && before.Paused), after == nil
+	w := written{schedule: s, mapKey: mapKey, before: before, after: settled(before, after, outcome), outcome: outcome, inFlight: r.inFlight}
+	found := w.problems()
+	if nothing && len(found) == 0 && !paused {
+		return nil
 	}
-	after = after.clone() // status is computed from the decided one meanwhile
-	for _, p := range problems {
-		after.add(p)
+	after = w.after
+	for _, p := range found {
+		after.addIfNew(p)
 	}
-	after.due = after.due || after.waits() && len(outcome.Created) == 0
-	after.judgeOverdue(before, outcome)
-	after.judgePending(before, outcome)
-	r.addShortage(s, mapKey, after)
 	after.carryWords(before, s.Spec.Suspend)
-	after.Paused, after.reported = paused, true
+	after.Paused = paused
 	r.warnOfNew(s, mapKey, before, after)
 	return after
 }
@@ -114,17 +103,6 @@ func earlierStatus(s *v1alpha1.SnapshotSchedule, after *keyStatus, outcome mapco
 		before.Problems = slices.DeleteFunc(earlierProblems(s, after), func(p Problem) bool { return !p.ofSlot() })
 	}
 	return before
-}
-
-// addShortage adds why a group that waits finds no room.
-func (r *reporter) addShortage(s *v1alpha1.SnapshotSchedule, mapKey string, after *keyStatus) {
-	if !after.waits() || after.group == nil {
-		return
-	}
-	req := limits.Request{Parent: client.ObjectKeyFromObject(s), MapKey: mapKey}
-	if p := r.inFlight.shortage(req, after.pending.driver); p.Reason != "" {
-		after.addIfNew(p)
-	}
 }
 
 // statusWritten implements the engine's StatusWritten.
@@ -192,24 +170,6 @@ func (r *reporter) warnOfSpared(s *v1alpha1.SnapshotSchedule, n spared) {
 	r.mu.Unlock()
 	if known != found {
 		r.warn(s, Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: sparedWarning(n)})
-	}
-}
-
-// judgeOverdue adds unlessCreated after a pass that was to create a snapshot, if
-// nothing was created, because it exists, or if the cache has not shown what the
-// previous pass created. A create that failed is a problem of its own.
-func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcome) {
-	failed := slices.ContainsFunc(outcome.Failed, isCreate)
-	wasOverdue := slices.ContainsFunc(before.Problems, isOverdue)
-	created := len(outcome.Created) > 0
-	if outcome.Queued != "" && k.unlessCreated != "" {
-		k.unlessCreated = overdueMessage + ": " + waitedMessage(k.pending.driver, limits.Reason(outcome.Queued)) + guessText(k.pending.guessed)
-	}
-	if k.unlessCreated != "" && !failed && (!created || wasOverdue || before.unlessCreated != "") {
-		k.add(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: k.unlessCreated})
-	}
-	if !created {
-		k.unlessCreated = ""
 	}
 }
 

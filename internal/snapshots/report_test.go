@@ -409,7 +409,7 @@ func TestReportCounts(t *testing.T) {
 // Contract: STAT-5.
 func TestReportOverdueUnlessCreated(t *testing.T) {
 	created := mapcontroller.Outcome{Created: []client.Object{uncut(0).VolumeSnapshot}}
-	createdUnseen := &keyStatus{Claim: "data", unlessCreated: "m"}
+	createdUnseen := &keyStatus{Claim: "data", overdue: true, created: true}
 	overdueStatus := withProblem("data", v1alpha1.ReasonSnapshotOverdue, "m")
 	tests := map[string]struct {
 		before  *keyStatus

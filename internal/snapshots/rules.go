@@ -260,7 +260,7 @@ func snapshotSlow(o observed) (found []Problem, next time.Time) {
 }
 
 // snapshotOverdue is of a slot that has no snapshot although the next one is due. Where one is about to be created, that is a problem
-// only if it exists already: judgeOverdue says so.
+// only if it exists already: slotOverdue says so.
 func snapshotOverdue(o observed) (found []Problem, next time.Time) {
 	if !o.overdue() {
 		return nil, time.Time{}

@@ -13,29 +13,27 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
-// judgePending keeps the slot that waits. One that waited until it was too old is a problem.
-// What went wrong with a slot stays a problem until another create is tried, or there is a
-// newer snapshot: nothing else says that the slot has none.
-func (k *keyStatus) judgePending(before *keyStatus, outcome mapcontroller.Outcome) {
+// settled returns a status with what became of its slot in the writes of a pass. If nothing was decided because that panicked,
+// what was known of the PVC stays.
+func settled(before, decided *keyStatus, outcome mapcontroller.Outcome) *keyStatus {
+	k := &keyStatus{}
+	switch {
+	case decided != nil:
+		k = decided.clone() // status is computed from the decided one meanwhile
+	case outcome.Err != nil:
+		k = before.clone()
+		k.Problems, k.pending, k.overdue = nil, nil, false
+	}
+	k.created, k.reported = len(outcome.Created) > 0, true
+	k.due = k.due || k.waits() && !k.created
 	if !k.untried(outcome) {
 		k.pending = nil
-		return
+		return k
 	}
-	p := *k.pending // the decided one may be in use
+	p := *k.pending
 	p.why = limits.Reason(outcome.Queued)
 	k.pending = &p
-	if p.late {
-		k.pending = nil
-		if before.pending != nil && before.pending.slot.Equal(p.slot) {
-			message := droppedMessage + waitedMessage(before.pending.driver, before.pending.why) + guessText(before.pending.guessed)
-			k.addIfNew(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: message})
-		}
-	}
-	for _, p := range before.Problems {
-		if p.ofSlot() {
-			k.addIfNew(p)
-		}
-	}
+	return k
 }
 
 // untried returns whether a slot has no snapshot, and no create was tried for it in a pass.
@@ -54,21 +52,23 @@ const droppedMessage = "a slot became too old while it waited: "
 
 func isOverdue(p Problem) bool { return p.Reason == v1alpha1.ReasonSnapshotOverdue }
 
-// waitedMessage says what a slot waits for.
-func waitedMessage(d driver, why limits.Reason) string {
-	of := "driver " + d.String()
-	if d == "" {
+// waitsFor says what a slot waits for.
+func (p *pendingSlot) waitsFor() (text string) {
+	of := "driver " + p.driver.String()
+	if p.driver == "" {
 		of = "unknown drivers"
 	}
-	switch why {
+	switch p.why {
 	case limits.Pending:
-		return fmt.Sprintf("too many snapshots of %s are not ready yet, see annotation max-pending of its VolumeSnapshotClasses", of)
+		text = fmt.Sprintf("too many snapshots of %s are not ready yet, see annotation max-pending of its VolumeSnapshotClasses", of)
 	case limits.VolumeLimit:
-		return fmt.Sprintf("the volume has no place, see annotation max-per-volume of the VolumeSnapshotClasses of %s", of)
+		text = fmt.Sprintf("the volume has no place, see annotation max-per-volume of the VolumeSnapshotClasses of %s", of)
 	case limits.Spacing:
-		return fmt.Sprintf("the last snapshot is too recent, see annotation min-spacing of the VolumeSnapshotClasses of %s", of)
+		text = fmt.Sprintf("the last snapshot is too recent, see annotation min-spacing of the VolumeSnapshotClasses of %s", of)
+	default:
+		text = fmt.Sprintf("too many snapshots of %s are not cut yet, see --max-in-flight-per-driver", of)
 	}
-	return fmt.Sprintf("too many snapshots of %s are not cut yet, see --max-in-flight-per-driver", of)
+	return text + guessText(p.guessed)
 }
 
 // counts returns the counts by label.

@@ -12,9 +12,96 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
+
+// written is what the rules about the writes of a pass read.
+type written struct {
+	schedule *v1alpha1.SnapshotSchedule
+	mapKey   string
+	// before is the status after the previous pass, and after is the one of this pass, but for what its writes show.
+	before, after *keyStatus
+	outcome       mapcontroller.Outcome
+	inFlight      *inFlight
+}
+
+// ruleOfWrites returns what is wrong after the writes of a pass in one respect. Only the next pass changes that.
+type ruleOfWrites func(w written) []Problem
+
+// rulesOfWrites apply after the writes of every pass. Of several problems with one reason, that of the first rule counts.
+var rulesOfWrites = []ruleOfWrites{
+	writeFailed,
+	decisionPanicked,
+	slotOverdue,
+	slotDropped,
+	slotFailedBefore,
+	groupWaits,
+}
+
+// problems returns what the rules find.
+func (w written) problems() (found []Problem) {
+	for _, r := range rulesOfWrites {
+		found = append(found, r(w)...)
+	}
+	return found
+}
+
+// slotOverdue is of a PVC that was overdue when a snapshot was about to be created, if none was, because it exists, or if the cache has
+// not shown what the previous pass created. A create that failed is a problem of its own.
+func slotOverdue(w written) []Problem {
+	known := slices.ContainsFunc(w.before.Problems, isOverdue) || w.before.overdue && w.before.created
+	if !w.after.overdue || slices.ContainsFunc(w.outcome.Failed, isCreate) || w.after.created && !known {
+		return nil
+	}
+	message := unseenMessage
+	if p := w.after.pending; w.outcome.Queued != "" {
+		message = overdueMessage + ": " + p.waitsFor()
+	}
+	return []Problem{{Reason: v1alpha1.ReasonSnapshotOverdue, Message: message}}
+}
+
+// unseenMessage is of a PVC that is overdue although its snapshot exists.
+const unseenMessage = "no snapshot is seen for a whole slot, although the API server has one: the watch of VolumeSnapshots is behind"
+
+// slotDropped is of a slot that waited until it was too old.
+func slotDropped(w written) []Problem {
+	is, was := w.after.pending, w.before.pending
+	if is == nil || !is.late || !w.before.waits() || !was.slot.Equal(is.slot) {
+		return nil
+	}
+	return []Problem{{Reason: v1alpha1.ReasonSnapshotOverdue, Message: droppedMessage + was.waitsFor()}}
+}
+
+// slotFailedBefore is what went wrong with a slot before. It stays until another create is tried, or there is a newer snapshot:
+// nothing else says that the slot has none.
+func slotFailedBefore(w written) (found []Problem) {
+	if w.after.pending == nil {
+		return nil
+	}
+	for _, p := range w.before.Problems {
+		if p.ofSlot() {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// groupWaits is of a group that finds no room.
+func groupWaits(w written) []Problem {
+	if w.after.group == nil || !w.after.waits() {
+		return nil
+	}
+	req := limits.Request{Parent: client.ObjectKeyFromObject(w.schedule), MapKey: w.mapKey}
+	if p := w.inFlight.shortage(req, w.after.pending.driver); p.Reason != "" {
+		return []Problem{p}
+	}
+	return nil
+}
+
+// writeFailed is of the writes of the pass.
+func writeFailed(w written) []Problem { return problemsOf(w.outcome.Failed) }
 
 // problemsOf returns the failed writes that concern a user. Of those of one kind it
 // returns the first, with the number of the others.
@@ -37,13 +124,13 @@ func problemsOf(failures []mapcontroller.Failure) []Problem {
 	return problems
 }
 
-// internalErrors returns the problem of a decision that panicked. The log has the rest.
-func internalErrors(err error, mapKey string) []Problem {
-	if err == nil { // as always: what errors.As looks for is allocated
+// decisionPanicked is of a decision that panicked. The log has the rest.
+func decisionPanicked(w written) []Problem {
+	if w.outcome.Err == nil { // as always: what errors.As looks for is allocated
 		return nil
 	}
-	if panicked := (*mapcontroller.PanicError)(nil); errors.As(err, &panicked) {
-		message := report.Text(fmt.Sprintf("map key %s: %v", report.Text(mapKey, report.MaxName), panicked), maxProblem)
+	if panicked := (*mapcontroller.PanicError)(nil); errors.As(w.outcome.Err, &panicked) {
+		message := report.Text(fmt.Sprintf("map key %s: %v", report.Text(w.mapKey, report.MaxName), panicked), maxProblem)
 		return []Problem{{Reason: v1alpha1.ReasonInternalError, Message: message}}
 	}
 	return nil

@@ -16,6 +16,14 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
+// afterWrites are the problems that the writes of a pass show.
+func afterWrites(before, decided *keyStatus, outcome mapcontroller.Outcome) []Problem {
+	w := written{
+		schedule: every("6h").SnapshotSchedule, before: before, after: settled(before, decided, outcome), outcome: outcome, inFlight: newFlight(0).inFlight,
+	}
+	return w.problems()
+}
+
 // Contract: MAP-10.
 func TestCollisionMessage(t *testing.T) {
 	want := &snapshotv1.VolumeSnapshot{}
