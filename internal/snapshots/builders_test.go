@@ -20,6 +20,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/cached"
 )
 
 // The properties are cheap: rare cases are worth more tries than rapid's default.
@@ -193,7 +194,6 @@ func retaining(c *snapshotv1.VolumeSnapshotClass) *snapshotv1.VolumeSnapshotClas
 
 type classes []client.Object
 
-// snapshotBuilder builds a VolumeSnapshot, named after its age at noon.
 // snapshotOf is what the operator creates for a slot of a PVC.
 func snapshotOf(s scheduleBuilder, c claimBuilder, class *string, slot time.Time) *snapshotv1.VolumeSnapshot {
 	of := claimsOf(s.SnapshotSchedule, []*corev1.PersistentVolumeClaim{c.PersistentVolumeClaim}, nil, noon)
@@ -205,6 +205,7 @@ func groupName(s scheduleBuilder, key string, slot time.Time) string {
 	return snapshotName(s.UID, types.UID(key), s.Name, slot)
 }
 
+// snapshotBuilder builds a VolumeSnapshot, named after its age at noon.
 type snapshotBuilder struct{ *snapshotv1.VolumeSnapshot }
 
 // uncut was taken for the slot of its age, in time, and has no data yet.
@@ -307,4 +308,19 @@ func markDeleting(o client.Object) {
 // setStatus computes the status of a schedule that no ClusterSnapshotSchedule made.
 func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) combined {
 	return setStatusOf(now, s, origin{}, known)
+}
+
+const maxName = 253 // of an object
+
+var stripMember, stripGroup, stripSchedule = cached.Member, cached.Group, cached.Schedule
+
+// stripSnapshot and stripClaim share nothing with what was stripped before.
+func stripSnapshot(o any) (any, error) { return cached.Snapshots()(o) }
+func stripClaim(o any) (any, error)    { return claimsCached()(o) }
+
+func strip[T any](t *testing.T, transform func(any) (any, error), o T) T {
+	t.Helper()
+	stripped, err := transform(o)
+	must(t, err)
+	return stripped.(T)
 }

@@ -43,9 +43,9 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&snapshotv1.VolumeSnapshot{}: {
 				Label:     labels.NewSelector().Add(*tagged),
-				Transform: cached.NewSnapshots().Transform,
+				Transform: cached.Snapshots(),
 			},
-			&corev1.PersistentVolumeClaim{}:     {Transform: claimFields.Transform()},
+			&corev1.PersistentVolumeClaim{}:     {Transform: claimsCached()},
 			&snapshotv1.VolumeSnapshotClass{}:   {Transform: cached.Class(classAnnotations...)},
 			&groupv1.VolumeGroupSnapshot{}:      {Label: labels.NewSelector().Add(*tagged), Transform: cached.Group},
 			&groupv1.VolumeGroupSnapshotClass{}: {Transform: cached.Class(classAnnotations...)},
@@ -54,13 +54,11 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 	}
 }
 
-// claimFields are what decisions read of a PVC.
-var claimFields = &cached.ClaimFields{
-	Annotations: []string{
-		v1alpha1.AnnotationExclude, annotationProvisioner, annotationBetaProvisioner, corev1.BetaStorageClassAnnotation,
-	},
-	Drivers:  [...]string{annotationProvisioner, annotationBetaProvisioner},
-	IsDriver: func(name string) bool { return driverNamed(name) != "" },
+// claimsCached returns what keeps of PVCs what decisions read.
+func claimsCached() func(any) (any, error) {
+	isDriver := func(name string) bool { return driverNamed(name) != "" }
+	return cached.Claims([...]string{annotationProvisioner, annotationBetaProvisioner}, isDriver,
+		v1alpha1.AnnotationExclude, corev1.BetaStorageClassAnnotation)
 }
 
 // withoutNamespaces drops the index of snapshots by namespace, which every informer

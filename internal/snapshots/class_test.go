@@ -10,14 +10,12 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots/cached"
 )
 
 const testDriver = "csi.example.com"
@@ -258,28 +256,11 @@ func TestSelects(t *testing.T) {
 			s.Spec.StorageClassNames = tc.classes
 			p, err := Compile(s.SnapshotSchedule)
 			must(t, err)
-			stripped := strip(t, claimFields.Transform(), tc.claim.DeepCopy())
+			stripped := strip(t, stripClaim, tc.claim.DeepCopy())
 			if p.Selects(tc.claim.PersistentVolumeClaim) != tc.want || p.Selects(stripped) != tc.want {
 				t.Errorf("selects: %v, stripped: %v, want %v", !tc.want, p.Selects(stripped), tc.want)
 			}
 		})
-	}
-}
-
-func TestStripClassKeepsWhatDecisionsRead(t *testing.T) {
-	full := class("fast", testDriver)
-	full.ResourceVersion, full.DeletionPolicy = "42", snapshotv1.VolumeSnapshotContentRetain
-	want := toJSON(full)
-	annotate(full, "note", "ours")
-	full.Labels, full.Finalizers = map[string]string{"a": "b"}, []string{"x"}
-	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
-	full.OwnerReferences = []metav1.OwnerReference{every("6h").ownerReference()}
-	full.Parameters = map[string]string{"a": "b"}
-	if got := toJSON(strip(t, cached.Class(classAnnotations...), full)); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	if got, err := cached.Class(classAnnotations...)("tombstone"); got != "tombstone" || err != nil {
-		t.Errorf("another type becomes %v, %v", got, err)
 	}
 }
 
@@ -299,47 +280,6 @@ func TestClassChanged(t *testing.T) {
 		if got := classChanged(class("fast", testDriver), tc.after); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
-	}
-}
-
-// PVCs of one driver and storage class share what they have in common; none of them
-// gets what is another's.
-func TestClaimsShareTheirStorage(t *testing.T) {
-	transform := claimFields.Transform()
-	cached := func(change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
-		c := claim("data").of(testDriver).with(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = ptr.To("fast") })
-		if change != nil {
-			change(c.PersistentVolumeClaim)
-		}
-		want := toJSON(strip(t, claimFields.Strip, c.DeepCopy()))
-		got := strip(t, transform, c.PersistentVolumeClaim)
-		if toJSON(got) != want {
-			t.Errorf("cached as %s, want %s", toJSON(got), want)
-		}
-		return got
-	}
-	excluded := cached(func(c *corev1.PersistentVolumeClaim) { annotate(c, v1alpha1.AnnotationExclude, "yes") })
-	first, second := cached(nil), cached(nil)
-	other := cached(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = ptr.To("slow") })
-	cached(func(c *corev1.PersistentVolumeClaim) { annotate(c, annotationProvisioner, "other.example.com") })
-	cached(func(c *corev1.PersistentVolumeClaim) { c.Annotations = nil })
-	cached(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = nil })
-	// Without a driver: the first has an empty one, the second has as many annotations.
-	cached(func(c *corev1.PersistentVolumeClaim) {
-		c.Spec.StorageClassName, c.Annotations = ptr.To("manual"), map[string]string{annotationProvisioner: ""}
-	})
-	cached(func(c *corev1.PersistentVolumeClaim) {
-		c.Spec.StorageClassName, c.Annotations = ptr.To("manual"), map[string]string{v1alpha1.AnnotationExclude: "true"}
-	})
-	if first.Spec.StorageClassName != second.Spec.StorageClassName || first.Spec.StorageClassName != excluded.Spec.StorageClassName {
-		t.Error("the storage class is not shared")
-	}
-	if first.Spec.StorageClassName == other.Spec.StorageClassName {
-		t.Error("different storage classes are shared")
-	}
-	first.Annotations["shared"] = "yes"
-	if second.Annotations["shared"] != "yes" || excluded.Annotations["shared"] != "" {
-		t.Error("annotations are not shared with those that have the same, and only with them")
 	}
 }
 

@@ -49,7 +49,7 @@ func TestDriverOf(t *testing.T) {
 		if got := driverOf(c); got != tc.want {
 			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
-		cached := strip(t, claimFields.Strip, c.DeepCopy())
+		cached := strip(t, stripClaim, c.DeepCopy())
 		if got := driverOf(cached); got != tc.want {
 			t.Errorf("%s: in the cache %q, want %q", name, got, tc.want)
 		}

@@ -69,7 +69,7 @@ func BenchmarkReconcileGroup(b *testing.B) {
 			for i := range claims {
 				c := nthClaim(i).member()
 				c.Labels["team"] = fmt.Sprint("team-", i/3)
-				must(b, p.claims.Add(transformed(b, claimFields.Strip, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
+				must(b, p.claims.Add(transformed(b, stripClaim, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
 			}
 			requests := p.track()
 			b.ReportAllocs()

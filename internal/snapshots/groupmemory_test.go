@@ -81,7 +81,7 @@ func TestMemoryOfAnIndexOfGroups(t *testing.T) {
 				for label, v := range s.Spec.Selector.MatchLabels {
 					c.Labels[label] = string(v)
 				}
-				must(t, p.claims.Add(transformed(t, claimFields.Strip, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
+				must(t, p.claims.Add(transformed(t, stripClaim, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
 			}
 			requests := p.track()
 			if len(requests) != claims {

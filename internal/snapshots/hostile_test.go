@@ -110,7 +110,7 @@ func TestMemoryOfTheLargestSchedules(t *testing.T) {
 	for i := range claims {
 		c := nthClaim(i).created(ago(time.Hour))
 		c.Labels = labels // shared: these are not what is measured
-		must(t, p.claims.Add(strip(t, claimFields.Strip, c.PersistentVolumeClaim)))
+		must(t, p.claims.Add(strip(t, stripClaim, c.PersistentVolumeClaim)))
 	}
 	keys := 0
 	each := heapOf(func() {
@@ -161,7 +161,7 @@ func memoryOfInventedMapKeys(t *testing.T, length int) {
 	must(t, p.schedules.Add(s.SnapshotSchedule))
 	held := heapOf(func() {
 		for i := range keys {
-			must(t, p.snapshots.Add(transformed(t, p.interner.Transform, invented(s, i, length), &snapshotv1.VolumeSnapshot{})))
+			must(t, p.snapshots.Add(transformed(t, p.interner, invented(s, i, length), &snapshotv1.VolumeSnapshot{})))
 		}
 		requests := p.track()
 		for _, req := range requests {
@@ -205,7 +205,7 @@ func TestMemoryOfManyShortEntries(t *testing.T) {
 	}
 	p := newPopulation(t)
 	addClaim := func(c claimBuilder) {
-		must(t, p.claims.Add(transformed(t, claimFields.Strip, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
+		must(t, p.claims.Add(transformed(t, stripClaim, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
 	}
 	addSchedule := func(s scheduleBuilder) {
 		must(t, p.schedules.Add(transformed(t, stripSchedule, s.SnapshotSchedule, &v1alpha1.SnapshotSchedule{})))
@@ -222,7 +222,7 @@ func TestMemoryOfManyShortEntries(t *testing.T) {
 		{"owners of a snapshot", owners, func() {
 			v := taken(every("1h"), nthClaim(1), 1)
 			v.OwnerReferences = owners
-			must(t, p.snapshots.Add(transformed(t, p.interner.Transform, v, &snapshotv1.VolumeSnapshot{})))
+			must(t, p.snapshots.Add(transformed(t, p.interner, v, &snapshotv1.VolumeSnapshot{})))
 		}},
 	} {
 		size, got := len(toJSON(tc.what)), heapOf(tc.add)

@@ -45,7 +45,7 @@ func TestMemoryOfAKeyWithoutSnapshots(t *testing.T) {
 	must(t, p.schedules.Add(cron("30 2 * * *", "").SnapshotSchedule))
 	for i := range claims {
 		c := nthClaim(i).created(ago(time.Hour)) // before its first slot
-		must(t, p.claims.Add(transformed(t, claimFields.Strip, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
+		must(t, p.claims.Add(transformed(t, stripClaim, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
 	}
 	before := liveHeap()
 	requests := p.track()

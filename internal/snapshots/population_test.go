@@ -42,7 +42,7 @@ type population struct {
 	related func(schedule client.Object, mapKey string) []client.Object
 	// calls are those that the controller made to the API server.
 	calls                                 []string
-	interner                              *cached.Snapshots
+	interner                              func(any) (any, error)
 	schedules, claims, snapshots, classes toolscache.Indexer
 }
 
@@ -54,7 +54,7 @@ func newPopulation(tb testing.TB) *population {
 	must(tb, groupv1.AddToScheme(scheme))
 	must(tb, v1alpha1.AddToScheme(scheme))
 	o := Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}
-	p := &population{interner: newInterner()}
+	p := &population{interner: cached.Snapshots()}
 	apiServer := p.apiServer(scheme)
 	var err error
 	spec := MapController(o, events.NewFakeRecorder(10), 0)
@@ -133,7 +133,7 @@ func (p *population) addClaims(tb testing.TB, s scheduleBuilder, claims, snapsho
 	tb.Helper()
 	for i := range claims {
 		c := nthClaim(i)
-		must(tb, p.claims.Add(transformed(tb, claimFields.Strip, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
+		must(tb, p.claims.Add(transformed(tb, stripClaim, c.PersistentVolumeClaim, &corev1.PersistentVolumeClaim{})))
 		p.addSnapshots(tb, s, c, 0, snapshotsEach)
 	}
 }
@@ -141,7 +141,7 @@ func (p *population) addClaims(tb testing.TB, s scheduleBuilder, claims, snapsho
 func (p *population) addSnapshots(tb testing.TB, s scheduleBuilder, c claimBuilder, from, to int) {
 	tb.Helper()
 	for n := from; n < to; n++ {
-		must(tb, p.snapshots.Add(transformed(tb, p.interner.Transform, taken(s, c, n), &snapshotv1.VolumeSnapshot{})))
+		must(tb, p.snapshots.Add(transformed(tb, p.interner, taken(s, c, n), &snapshotv1.VolumeSnapshot{})))
 	}
 }
 

@@ -5,7 +5,6 @@
 // record can be, however long it is. What many objects have in common is stored once. Objects are stripped in place, and
 // those that were stripped before stay as they are; objects of other types, too.
 //
-//	strip.go   which fields are kept of snapshots, members, group snapshots, classes and schedules
-//	intern.go  shares what is equal in the snapshots of a PVC
-//	claims.go  which fields are kept of PVCs, and shares what is equal in them
+//	strip.go   which fields are kept of each kind
+//	intern.go  shares what is equal in the snapshots of a PVC, and in the PVCs of a driver
 package cached

@@ -11,6 +11,7 @@ import (
 	"weak"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
@@ -18,11 +19,10 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// Snapshots make the snapshots of a PVC share what is equal in all of them: their
-// labels, owner and source are half of a cached snapshot's size. Cached objects
-// are never changed, so nobody notices. It keeps nothing alive: who creates and
-// deletes snapshots of ever new series takes no memory for good.
-type Snapshots struct {
+// interner makes the snapshots of a PVC share what is equal in all of them: their labels, owner and source are half of a cached
+// snapshot's size. Cached objects are never changed, so nobody notices. It keeps nothing alive: who creates and deletes snapshots of
+// ever new series takes no memory for good.
+type interner struct {
 	mu    sync.Mutex
 	known map[seriesKey]weak.Pointer[common]
 	// classes are the names of the classes of snapshots.
@@ -42,19 +42,16 @@ type common struct {
 	source    *string
 }
 
-// NewSnapshots returns a value for one cache.
-func NewSnapshots() *Snapshots {
-	return &Snapshots{known: map[seriesKey]weak.Pointer[common]{}, classes: lru.New(maxClasses)}
-}
-
-// Transform strips a snapshot and interns it, for the cache.
-func (i *Snapshots) Transform(o any) (any, error) {
-	v, ok := o.(*snapshotv1.VolumeSnapshot)
-	if !ok {
+// Snapshots returns what strips and interns the snapshots of one cache.
+func Snapshots() func(any) (any, error) {
+	i := &interner{known: map[seriesKey]weak.Pointer[common]{}, classes: lru.New(maxClasses)}
+	return func(o any) (any, error) {
+		if v, is := o.(*snapshotv1.VolumeSnapshot); is {
+			stripSnapshot(v)
+			return pack(v, i.share(v)), nil
+		}
 		return o, nil
 	}
-	stripSnapshot(v)
-	return pack(v, i.share(v)), nil
 }
 
 // packed is a snapshot in one piece of memory: a decision reads the whole series,
@@ -67,7 +64,8 @@ type packed struct {
 	series *common
 }
 
-var isReady, isNotReady = ptr.To(true), ptr.To(false)
+// readiness has the values of readyToUse.
+var readiness = map[bool]*bool{true: ptr.To(true), false: ptr.To(false)}
 
 func pack(v *snapshotv1.VolumeSnapshot, series *common) *snapshotv1.VolumeSnapshot {
 	p := &packed{snapshot: *v, series: series}
@@ -81,28 +79,20 @@ func pack(v *snapshotv1.VolumeSnapshot, series *common) *snapshotv1.VolumeSnapsh
 		p.status.CreationTime = &p.cut
 	}
 	if ready := v.Status.ReadyToUse; ready != nil {
-		p.status.ReadyToUse = isNotReady
-		if *ready {
-			p.status.ReadyToUse = isReady
-		}
+		p.status.ReadyToUse = readiness[*ready]
 	}
 	return &p.snapshot
 }
 
 // share replaces a snapshot's values by equal ones that another snapshot of the
 // series holds already, and returns them.
-func (i *Snapshots) share(v *snapshotv1.VolumeSnapshot) *common {
+func (i *interner) share(v *snapshotv1.VolumeSnapshot) *common {
 	key := seriesKey{v.Namespace, v.Labels[v1alpha1.LabelMapKey], v.Labels[v1alpha1.LabelSchedule]}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	known := i.known[key].Value()
 	if known == nil || !known.holds(v) {
-		known = &common{
-			namespace: v.Namespace,
-			labels:    v.Labels,
-			owners:    v.OwnerReferences,
-			source:    v.Spec.Source.PersistentVolumeClaimName,
-		}
+		known = &common{v.Namespace, v.Labels, v.OwnerReferences, v.Spec.Source.PersistentVolumeClaimName}
 		i.known[key] = weak.Make(known)
 		runtime.AddCleanup(known, i.forget, key)
 	}
@@ -119,7 +109,7 @@ func (i *Snapshots) share(v *snapshotv1.VolumeSnapshot) *common {
 }
 
 // forget drops a series of which no snapshot is left.
-func (i *Snapshots) forget(key seriesKey) {
+func (i *interner) forget(key seriesKey) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.known[key].Value() == nil { // else others were shared since
@@ -131,4 +121,39 @@ func (c *common) holds(v *snapshotv1.VolumeSnapshot) bool {
 	return maps.Equal(c.labels, v.Labels) &&
 		reflect.DeepEqual(c.owners, v.OwnerReferences) &&
 		ptr.Equal(c.source, v.Spec.Source.PersistentVolumeClaimName)
+}
+
+// maxStorage bounds the memory: anybody who can annotate a PVC can make up a driver.
+const maxStorage = 1000
+
+// storage is what the PVCs of one driver and storage class share: a map of its own would double a cached PVC's size. It is never
+// changed.
+type storage struct {
+	annotations map[string]string
+	class       *string
+}
+
+type storageKey struct{ driver, beta, class string }
+
+// Claims returns what strips the PVCs of one cache, but for some annotations, and interns them. Two annotations name their driver, if
+// that can be one.
+func Claims(drivers [2]string, isDriver func(string) bool, annotations ...string) func(any) (any, error) {
+	known := lru.New(maxStorage)
+	return of(func(claim *corev1.PersistentVolumeClaim) {
+		stripClaim(claim, drivers, isDriver, annotations)
+		if claim.Spec.StorageClassName == nil {
+			return
+		}
+		key := storageKey{claim.Annotations[drivers[0]], claim.Annotations[drivers[1]], *claim.Spec.StorageClassName}
+		found, _ := known.Get(key)
+		shared, ok := found.(*storage)
+		if !ok {
+			shared = &storage{only(claim.Annotations, drivers[:]...), claim.Spec.StorageClassName}
+			known.Add(key, shared)
+		}
+		claim.Spec.StorageClassName = shared.class
+		if maps.Equal(claim.Annotations, shared.annotations) { // one that has others keeps its own
+			claim.Annotations = shared.annotations
+		}
+	})
 }

@@ -18,8 +18,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
-// maxName is how long the name of an object can be. The schema of VolumeSnapshots
-// bounds none of the names in them.
+// maxName is how long the name of an object can be. The schema of VolumeSnapshots bounds none of the names in them.
 const maxName = 253
 
 // noName stands in the cache for a longer name. Nothing can have it, and it is not nil:
@@ -36,89 +35,79 @@ func bounded(name *string) *string {
 // kept is an annotation that decisions read, and what the cache keeps of it: nothing of what is malformed.
 type kept struct {
 	key  string
-	text func(client.Object) (text string, has bool)
+	text func(client.Object) string
 }
 
-// What is kept of a snapshot, whose slot and volume the cache has elsewhere, and of a group snapshot.
+// What is kept of a snapshot, whose slot and volume the cache has elsewhere, and of a group snapshot, beside their holds.
 var (
 	ofSnapshot = []kept{
 		{v1alpha1.AnnotationVerifiedAt, timeBy(func(o client.Object) time.Time { return backup.Of(o).VerifiedAt })},
 		{v1alpha1.AnnotationRhythm, timeBy(backup.RhythmOf)},
 		{v1alpha1.AnnotationVerifyFailed, drillText},
-		{v1alpha1.AnnotationHold, holdText},
 	}
 	ofGroup = []kept{
 		{v1alpha1.AnnotationScheduledAt, timeBy(backup.SlotOf)},
 		{v1alpha1.AnnotationRhythm, timeBy(backup.RhythmOf)},
 		{v1alpha1.AnnotationClaims, recordText},
-		{v1alpha1.AnnotationVolume, volumeText},
-		{v1alpha1.AnnotationHold, holdText},
+		{v1alpha1.AnnotationVolume, backup.VolumeText},
 	}
 )
 
-func timeBy(read func(client.Object) time.Time) func(client.Object) (string, bool) {
-	return func(o client.Object) (string, bool) {
-		at := read(o)
-		if at.IsZero() {
-			return "", false
+func timeBy(read func(client.Object) time.Time) func(client.Object) string {
+	return func(o client.Object) string {
+		if at := read(o); !at.IsZero() {
+			return at.Format(time.RFC3339Nano)
 		}
-		return at.Format(time.RFC3339Nano), true
+		return ""
 	}
 }
 
-func drillText(o client.Object) (string, bool) {
-	failed := backup.FailedDrillOf(o)
-	if failed.At.IsZero() {
-		return "", false
+func drillText(o client.Object) string {
+	if failed := backup.FailedDrillOf(o); !failed.At.IsZero() {
+		return failed.String()
 	}
-	return failed.String(), true
+	return ""
 }
 
 // recordText keeps nothing of what may be between the parts of a record.
-func recordText(o client.Object) (string, bool) {
+func recordText(o client.Object) string {
 	record := backup.ClaimsOf(o)
-	text, _ := json.Marshal(record)
-	return string(text), len(record) > 0 && backup.IsGroupKey(o.GetLabels()[v1alpha1.LabelMapKey])
-}
-
-func volumeText(o client.Object) (string, bool) {
-	text := backup.VolumeText(o)
-	return text, text != ""
-}
-
-// holdText keeps until when a hold is. Why a snapshot is held does not matter.
-func holdText(o client.Object) (string, bool) {
-	end, held := backup.HeldUntil(o)
-	if !held || end.Equal(retention.Forever) {
-		return "", held
+	if len(record) == 0 || !backup.IsGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) {
+		return ""
 	}
-	return end.Format(time.RFC3339Nano), true
+	text, _ := json.Marshal(record)
+	return string(text)
 }
 
-// onHold are the annotations of all cached snapshots that are held forever and have no
-// drills. It is never changed.
+// onHold are the annotations of all cached snapshots that are held forever and have no drills. It is never changed.
 var onHold = map[string]string{v1alpha1.AnnotationHold: ""}
 
-// annotationsOf returns the annotations that decisions read.
+// annotationsOf returns the annotations that decisions read. Of a hold, that is until when it is: why does not matter.
 func annotationsOf(o client.Object, table []kept) (found map[string]string) {
-	for _, k := range table {
-		text, has := k.text(o)
-		switch {
-		case !has:
-			continue
-		case found == nil && k.key == v1alpha1.AnnotationHold && text == "":
-			return onHold
-		case found == nil:
+	keep := func(key, text string) {
+		if found == nil {
 			found = make(map[string]string, 1)
 		}
-		found[k.key] = text
+		found[key] = text
+	}
+	for _, k := range table {
+		if text := k.text(o); text != "" {
+			keep(k.key, text)
+		}
+	}
+	switch end, held := backup.HeldUntil(o); {
+	case held && !end.Equal(retention.Forever):
+		keep(v1alpha1.AnnotationHold, end.Format(time.RFC3339Nano))
+	case held && found == nil:
+		return onHold
+	case held:
+		keep(v1alpha1.AnnotationHold, "")
 	}
 	return found
 }
 
-// The transforms of caches, for what is not interned.
+// The transforms of the caches of members, group snapshots and schedules.
 var (
-	Snapshot = of(stripSnapshot)
 	Member   = of(stripMember)
 	Group    = of(stripGroup)
 	Schedule = of(stripSchedule)
@@ -152,14 +141,13 @@ func stripSnapshot(v *snapshotv1.VolumeSnapshot) {
 		v.Spec.VolumeSnapshotClassName = nil
 	}
 	source := &v.Spec.Source
-	source.PersistentVolumeClaimName, source.VolumeSnapshotContentName =
-		bounded(source.PersistentVolumeClaimName), bounded(source.VolumeSnapshotContentName)
+	source.PersistentVolumeClaimName = bounded(source.PersistentVolumeClaimName)
+	source.VolumeSnapshotContentName = bounded(source.VolumeSnapshotContentName)
 	if v.Status != nil {
 		v.Status.VolumeGroupSnapshotName = bounded(v.Status.VolumeGroupSnapshotName)
-		v.Status.BoundVolumeSnapshotContentName = nil
-		v.Status.RestoreSize = nil
+		v.Status.BoundVolumeSnapshotContentName, v.Status.RestoreSize = nil, nil
 		if e := v.Status.Error; e != nil {
-			v.Status.Error = &snapshotv1.VolumeSnapshotError{Time: e.Time, Message: words(v)}
+			e.Message = words(v)
 		}
 	}
 }
@@ -180,10 +168,9 @@ func stripMember(v *snapshotv1.VolumeSnapshot) {
 
 func stripGroup(v *groupv1.VolumeGroupSnapshot) {
 	v.ManagedFields, v.SelfLink = nil, "" //nolint:staticcheck // see stripSnapshot
-	if protected, _ := backup.Bound(v); protected {
+	protected, _ := backup.Bound(v)
+	if v.Finalizers = nil; protected {
 		v.Finalizers = []string{backup.BoundFinalizer}
-	} else {
-		v.Finalizers = nil
 	}
 	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
 	v.GenerateName = ""
@@ -195,17 +182,14 @@ func stripGroup(v *groupv1.VolumeGroupSnapshot) {
 	if v.Status != nil {
 		v.Status.BoundVolumeGroupSnapshotContentName = bounded(v.Status.BoundVolumeGroupSnapshotContentName)
 		if e := v.Status.Error; e != nil {
-			stripped := *e
-			stripped.Message = words(v)
-			v.Status.Error = &stripped
+			e.Message = words(v)
 		}
 	}
 }
 
-// stripSchedule leaves what a ClusterSnapshotSchedule may compare: labels and all
-// annotations but the copy of the schedule that kubectl apply writes. A status that
-// was never written is taken as empty, without the schema's default: the first merge
-// patch of it would omit the counts that are zero, and the API server reject it.
+// stripSchedule leaves what a ClusterSnapshotSchedule may compare: labels and all annotations but the copy of the schedule that kubectl
+// apply writes. A status that was never written is taken as empty, without the schema's default: the first merge patch of it would
+// omit the counts that are zero, and the API server reject it.
 func stripSchedule(s *v1alpha1.SnapshotSchedule) {
 	s.ManagedFields = nil
 	delete(s.Annotations, corev1.LastAppliedConfigAnnotation)
@@ -214,23 +198,43 @@ func stripSchedule(s *v1alpha1.SnapshotSchedule) {
 
 // Class returns what strips a VolumeSnapshotClass, or a VolumeGroupSnapshotClass, but for some annotations.
 func Class(annotations ...string) func(any) (any, error) {
-	return func(o any) (any, error) {
-		switch class := o.(type) {
+	return of(func(class client.Object) {
+		switch c := class.(type) {
 		case *snapshotv1.VolumeSnapshotClass:
-			class.Parameters = nil
+			c.Parameters = nil
 		case *groupv1.VolumeGroupSnapshotClass:
-			class.Parameters = nil
+			c.Parameters = nil
 		default:
-			return o, nil
+			return
 		}
-		class := o.(client.Object)
 		class.SetManagedFields(nil)
 		class.SetFinalizers(nil)
 		class.SetLabels(nil)
 		class.SetOwnerReferences(nil)
 		class.SetAnnotations(only(class.GetAnnotations(), annotations...))
-		return o, nil
+	})
+}
+
+// stripClaim strips a PVC, but for some annotations, and for those of its driver if they can be that.
+func stripClaim(claim *corev1.PersistentVolumeClaim, drivers [2]string, isDriver func(string) bool, annotations []string) {
+	claim.ManagedFields, claim.Finalizers = nil, nil
+	claim.Annotations = only(claim.Annotations, append(drivers[:], annotations...)...)
+	for _, key := range drivers {
+		if !isDriver(claim.Annotations[key]) { // it may be long, and means nothing
+			delete(claim.Annotations, key)
+		}
 	}
+	if len(claim.Annotations) == 0 {
+		claim.Annotations = nil
+	}
+	spec := claim.Spec
+	claim.Spec = corev1.PersistentVolumeClaimSpec{
+		DataSource: spec.DataSource, DataSourceRef: spec.DataSourceRef, StorageClassName: spec.StorageClassName,
+	}
+	if len(spec.VolumeName) <= maxName { // a longer one is of no volume
+		claim.Spec.VolumeName = spec.VolumeName
+	}
+	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase}
 }
 
 func only(all map[string]string, keys ...string) map[string]string {
