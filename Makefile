@@ -78,7 +78,7 @@ docs: ## Update the generated parts of docs/reference.
 SITE ?= dist/site
 .PHONY: site
 site: ## Build README and docs as a site that needs no server, in SITE.
-	HUGO_PARAMS_VERSION="$$(git describe --tags --dirty --match 'v[0-9]*' 2>/dev/null || echo dev)" \
+	HUGO_PARAMS_VERSION="$${SITE_VERSION:-$$(git describe --tags --dirty --match 'v[0-9]*' 2>/dev/null || echo dev)}" \
 	$(HUGO) --source hack/site --destination '$(abspath $(SITE))' --cleanDestinationDir --noBuildLock >/dev/null
 
 .PHONY: site-diagrams

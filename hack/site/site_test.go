@@ -157,6 +157,25 @@ func TestTheSiteHasEachPageOnceAndNoLinkLeadsNowhere(t *testing.T) {
 	}
 }
 
+func TestEachPageShowsTheVersionAndLeadsOutOfAnEmergency(t *testing.T) {
+	t.Setenv("SITE_VERSION", "v1.2.3-test")
+	dir := built(t)
+	text, err := os.ReadFile(filepath.Join(dir, "docs", "choosing.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, _, _ := strings.Cut(string(text), "</header>")
+	for _, want := range []string{`<span class="version">v1.2.3-test</span>`, `<a class="emergency" href="../docs/my-data-is-gone.html">Emergency</a>`} {
+		if !strings.Contains(header, want) {
+			t.Errorf("the header lacks %s:\n%s", want, header)
+		}
+	}
+	contents, _, _ := strings.Cut(string(text), "<article>")
+	if _, contents, _ = strings.Cut(contents, `aria-label="On this page"`); strings.Count(contents, `href="#`) < 2 {
+		t.Errorf("the page has no contents:\n%s", contents)
+	}
+}
+
 // A diagram that was changed shows its source until it is drawn again, and not the old picture.
 func TestNoPictureOfADiagramIsLeftOver(t *testing.T) {
 	sources := map[string]bool{}
