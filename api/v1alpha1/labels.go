@@ -61,11 +61,10 @@ const (
 	AnnotationAllowDeletion = Prefix + "allow-deletion"
 
 	// AnnotationConfirmGeneration confirms the present spec of a SnapshotSchedule, if its value is
-	// the schedule's metadata.generation: retention deletes at once what would wait for
-	// retention.editDelay, or for the first hour of a schedule. On the SnapshotSchedules of a
-	// ClusterSnapshotSchedule it is ignored: set it on that, with its metadata.generation, where it
-	// ends the delay only. Keep it out of manifests: generations begin at 1 when a schedule is
-	// created again, so an old value would confirm what comes later.
+	// metadata.generation: retention deletes at once what would wait for retention.editDelay, or for
+	// the first hour of a schedule. On the SnapshotSchedules of a ClusterSnapshotSchedule it is
+	// ignored: set it on that, where it ends the delay only. Keep it out of manifests: generations
+	// begin at 1 when a schedule is created again, so an old value would confirm what comes later.
 	AnnotationConfirmGeneration = Prefix + "confirm-generation"
 
 	// AnnotationExclude excludes a PVC from all schedules while it is set, with any value, and a
@@ -76,9 +75,8 @@ const (
 	// 3339 time, the hold ends then. With any other value it lasts while the annotation is set.
 	AnnotationHold = Prefix + "hold"
 
-	// AnnotationHolders says who holds a snapshot, as JSON: reasons, or what rollbacks and copies
-	// call themselves, and when each of these holds ends, empty for never. The kubectl plugin writes
-	// it together with AnnotationHold, which alone holds the snapshot.
+	// AnnotationHolders says who holds a snapshot, and until when, as JSON. The kubectl plugin
+	// writes it together with AnnotationHold, which alone decides.
 	AnnotationHolders = Prefix + "holders"
 
 	// AnnotationVerifiedAt is when a drill of a VolumeSnapshot, a trial restore, last succeeded, in
@@ -88,18 +86,18 @@ const (
 
 	// AnnotationVerifyFailed is when a drill of a VolumeSnapshot last failed, and why: an RFC 3339
 	// time, a space, and a reason of at most 200 bytes. If it is not older than
-	// AnnotationVerifiedAt, the PVC has the problem VerificationFailed until a later drill of any of
-	// its snapshots succeeds, and retention.minVerified does not keep the snapshot.
+	// AnnotationVerifiedAt, the snapshot is not verified, and the PVC has the problem
+	// VerificationFailed until a later drill of any of its snapshots succeeds.
 	AnnotationVerifyFailed = Prefix + "verify-failed"
 
-	// AnnotationRollback says that a rollback by the kubectl plugin is unfinished: its ID, who runs
-	// it, the time of its last step, and what the PVCs go back to, as JSON. It is on the workload
-	// or, without one, on the PVC.
+	// AnnotationRollback says that a rollback by the kubectl plugin is unfinished, as JSON: its ID,
+	// who runs it, its last step, and what the PVCs go back to. It is on the workload or, without
+	// one, on the PVC.
 	AnnotationRollback = Prefix + "rollback"
 
 	// AnnotationRollbackPrefix begins the record of a rollback by the kubectl plugin, whose ID
-	// follows, on the PersistentVolume whose data came under the name of a PVC. The plugin resumes
-	// and undoes rollbacks by it.
+	// follows, on the PersistentVolume that it put under a PVC. The plugin resumes and undoes
+	// rollbacks by it.
 	AnnotationRollbackPrefix = Prefix + "rollback-"
 
 	// AnnotationRollbackOf is the name of the PVC that is rolled back, on what a rollback by the
@@ -119,22 +117,22 @@ const LabelCopyTo = Prefix + "copy-to"
 // its Job, pod and PVC. Nothing is decided by it.
 const LabelDrill = Prefix + "drill"
 
-// Annotations of a VolumeSnapshotClass: what the storage of its driver can take. Of several
-// classes of a driver the strictest value holds, whichever class is used. A malformed value is
-// ignored, and is the problem InvalidClassAnnotation of the schedules that use the driver.
+// Annotations of a VolumeSnapshotClass: what the storage of its driver can take, as numbers from 1 on,
+// such as "20". Of several classes of a driver the strictest value holds, whichever class is used. A
+// malformed value is ignored, and is the problem InvalidClassAnnotation of the schedules that use the
+// driver.
 const (
 	// AnnotationMaxInFlight is how many snapshots of the driver may be uncut at a time, in place of
-	// the operator's --max-in-flight-per-driver: a number from 1 on, such as "20".
+	// --max-in-flight-per-driver.
 	AnnotationMaxInFlight = Prefix + "max-in-flight"
 
 	// AnnotationMaxPending is how many snapshots of the driver may be uncut, in progress, or being
-	// deleted without having been ready, for storage that cuts at once and uploads for hours: a
-	// number from 1 on, such as "10". Those that failed, or that a newer ready one of their PVC
-	// followed, do not count.
+	// deleted without having been ready, for storage that cuts at once and uploads for hours. Those
+	// that failed, or that a newer ready one of their PVC followed, do not count.
 	AnnotationMaxPending = Prefix + "max-pending"
 
 	// AnnotationMaxPerVolume is how many snapshots of one PVC may exist at a time, over all
-	// schedules, those that are being deleted included: a number from 1 on, such as "3".
+	// schedules, those that are being deleted included.
 	AnnotationMaxPerVolume = Prefix + "max-per-volume"
 
 	// AnnotationMinSpacing is the least time between the creation of two snapshots of one PVC, over

@@ -6,9 +6,9 @@ package v1alpha1
 // Retention says which snapshots of each PVC are kept.
 type Retention struct {
 	// minReady is the number of ready snapshots of each PVC that always stay: while the PVC
-	// exists, retention never deletes its newest minReady ready snapshots, whatever snapshotTTL,
-	// keep and maxCount say. A snapshot is ready when a PVC can be restored from it
-	// (status.readyToUse is true). Default: 1. Example: 2.
+	// exists, its newest minReady ready snapshots, whatever snapshotTTL, keep and maxCount say. A
+	// snapshot is ready when a PVC can be restored from it (status.readyToUse is true). Default:
+	// 1. Example: 2.
 	//
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
@@ -28,12 +28,11 @@ type Retention struct {
 	MaxCount *int32 `json:"maxCount,omitempty"`
 
 	// minVerified is the number of verified snapshots of each PVC that always stay, in addition
-	// to what minReady keeps: while the PVC exists, retention never deletes its newest
-	// minVerified snapshots that are ready and verified. A snapshot is verified if its last
-	// drill, a trial restore, succeeded, as kubectl snapsched verify records it in the
-	// annotations snapshots.mapcontroller.dev/verified-at and
-	// snapshots.mapcontroller.dev/verify-failed. Retention never deletes a snapshot because of a
-	// drill. Default: 0. Example: 1.
+	// to what minReady keeps: while the PVC exists, its newest minVerified snapshots that are
+	// ready and verified. A snapshot is verified if its last drill, a trial restore as by kubectl
+	// snapsched verify, succeeded: see the annotations snapshots.mapcontroller.dev/verified-at
+	// and snapshots.mapcontroller.dev/verify-failed. Retention never deletes a snapshot because
+	// of a drill. Default: 0. Example: 1.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -50,13 +49,12 @@ type Retention struct {
 
 	// editDelay is how long retention deletes nothing after a change of the spec, so that a
 	// mistake, such as snapshotTTL: 1s, can be taken back. It counts from when the operator sees
-	// the change, as status.retention records; every further change restarts it. After a change
-	// to editDelay itself, the longer of the old and the new delay applies. While snapshots wait
-	// to be deleted, the condition RetentionPaused is True. To delete them at once, set the
-	// annotation snapshots.mapcontroller.dev/confirm-generation to metadata.generation. Snapshots
-	// that are not cut, which contain no data, are replaced as usual. Default: no delay; a minute
-	// for the SnapshotSchedules of a ClusterSnapshotSchedule, which alone can confirm their
-	// changes. Example: 1h.
+	// the change (status.retention); every further change restarts it. After a change to
+	// editDelay itself, the longer of both values applies. While snapshots wait, the condition
+	// RetentionPaused is True. The annotation snapshots.mapcontroller.dev/confirm-generation, set
+	// to metadata.generation, ends the delay. Snapshots that are not cut, which contain no data,
+	// are replaced as usual. Default: no delay; a minute for the SnapshotSchedules of a
+	// ClusterSnapshotSchedule, which alone can confirm their changes. Example: 1h.
 	//
 	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
 	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
@@ -129,9 +127,9 @@ type Keep struct {
 
 // DetachedRetention is the retention of snapshots whose PVC is deleted or no longer selected.
 type DetachedRetention struct {
-	// snapshotTTL is the age at which a detached snapshot expires: one whose PVC is deleted or no
-	// longer selected. If it is set, retention.keep does not apply to detached snapshots.
-	// Default: the value of spec.snapshotTTL, together with retention.keep. Example: 30d.
+	// snapshotTTL is the age at which a detached snapshot expires. If it is set, retention.keep
+	// does not apply to detached snapshots. Default: the value of spec.snapshotTTL, together with
+	// retention.keep. Example: 30d.
 	//
 	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
 	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
@@ -140,9 +138,9 @@ type DetachedRetention struct {
 	// +optional
 	SnapshotTTL Duration `json:"snapshotTTL,omitempty"`
 
-	// minReady is the number of ready snapshots of each PVC that stay after the PVC is deleted,
-	// however old they are: the newest ones. While the PVC exists, even if it is no longer
-	// selected, retention.minReady applies instead. Default: 0. Example: 1.
+	// minReady is the number of ready snapshots of each PVC that stay after the PVC is deleted:
+	// the newest ones. While the PVC exists, even if it is no longer selected, retention.minReady
+	// applies instead. Default: 0. Example: 1.
 	//
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0

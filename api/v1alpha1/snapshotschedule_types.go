@@ -77,10 +77,10 @@ type SnapshotScheduleSpec struct {
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// snapshotTTL is the age at which a snapshot expires. An expired snapshot is deleted unless
-	// retention.keep, retention.minReady or retention.minVerified keeps it, a PVC is being
-	// restored from it, or it has the annotation snapshots.mapcontroller.dev/hold. If omitted, no
-	// snapshot expires because of its age. It may be shorter than snapshotInterval. Example: 10d.
+	// snapshotTTL is the age at which a snapshot expires. An expired snapshot is deleted unless a
+	// rule of retention keeps it, a PVC is being restored from it, or it has the annotation
+	// snapshots.mapcontroller.dev/hold. If omitted, no snapshot expires because of its age. It
+	// may be shorter than snapshotInterval. Example: 10d.
 	//
 	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
 	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
@@ -137,9 +137,8 @@ type SnapshotScheduleSpec struct {
 	// garbage collection deletes them. Orphan: they stay, because they have no owner reference to
 	// the schedule, and a schedule created again under its name continues with them. After a
 	// change to Orphan, do not delete the schedule until status.observedGeneration is
-	// metadata.generation: only then have all snapshots lost the reference. For a
-	// ClusterSnapshotSchedule, wait until status.outputs.snapshotschedules has as many updated as
-	// in total. Default: Delete. Example: Orphan.
+	// metadata.generation; nor a ClusterSnapshotSchedule until status.outputs.snapshotschedules
+	// has as many updated as in total. Default: Delete. Example: Orphan.
 	//
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -147,16 +146,16 @@ type SnapshotScheduleSpec struct {
 	// group snapshots the selected PVCs together, at one instant, by a VolumeGroupSnapshot, such
 	// as data and log of a database. It needs a CSI driver that supports group snapshots, which
 	// decides how exact the instant is. A group is snapshotted as a whole or not at all, and
-	// deleted only when retention would delete it for each of its PVCs. If omitted, each PVC is
+	// deleted when retention would delete it for each of its PVCs. If omitted, each PVC is
 	// snapshotted separately. Example: {byLabel: app.kubernetes.io/instance}.
 	//
 	// +optional
 	Group *Group `json:"group,omitempty"`
 
 	// snapshotTemplate has labels, annotations and the class of new snapshots. A change does not
-	// affect existing ones. If omitted, they have only the operator's own labels and annotations,
-	// and the default VolumeSnapshotClass of each PVC's driver. Example: {spec:
-	// {volumeSnapshotClassName: fast}}.
+	// affect existing ones. If omitted, they have the operator's labels and annotations, and the
+	// default VolumeSnapshotClass of each PVC's driver. Example: {spec: {volumeSnapshotClassName:
+	// fast}}.
 	//
 	// +optional
 	SnapshotTemplate SnapshotTemplate `json:"snapshotTemplate,omitzero"`

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -47,24 +48,32 @@ func readCRD(root string, kind reflect.Type) (*crd, error) {
 // links are where the fields of each API type are described, so that no page describes them again.
 type links map[reflect.Type]string
 
-// fields returns what is said of the fields below a top-level field, in the order of the Go types: a section for each of its own
-// fields that is on the page, and a list of the fields below these.
-func (known links) fields(c *crd, name, page string, isThere func(field string) bool) string {
+// spec returns what is said of the fields below spec, in the order of the Go types: a section for each of its own fields that is on
+// the page, and a list of the fields below these.
+func (known links) spec(c *crd, page string, isThere func(field string) bool) string {
 	var text strings.Builder
-	t, _ := c.kind.FieldByName(strings.ToUpper(name[:1]) + name[1:])
+	t, _ := c.kind.FieldByName("Spec")
 	if known[t.Type] == "" {
-		known[t.Type] = "[`" + name + "`](" + page + "#" + name + ")"
+		known[t.Type] = "[`spec`](" + page + "#spec)"
 	}
 	for field := range t.Type.Fields() {
 		if !isThere(jsonName(field)) {
 			continue
 		}
-		path := name + "." + jsonName(field)
-		schema := c.root.Properties[name].Properties[jsonName(field)]
+		path := "spec." + jsonName(field)
+		schema := c.root.Properties["spec"].Properties[jsonName(field)]
 		fmt.Fprintf(&text, "\n### `%s`\n\n%s\n\n", path, description(jsonName(field), field.Type, schema))
 		known.list(&text, path, field.Type, schema, page+"#"+strings.ToLower(strings.ReplaceAll(path, ".", "")))
 	}
 	return text.String()
+}
+
+// status returns the list of the fields below status, without examples.
+func (known links) status(c *crd, page string) string {
+	var text strings.Builder
+	t, _ := c.kind.FieldByName("Status")
+	known.list(&text, "status", t.Type, c.root.Properties["status"], page+"#status")
+	return regexp.MustCompile(" Example: `.*`\\.\n").ReplaceAllString(text.String(), "\n")
 }
 
 // list lists the fields of a type below a path, which are described at an address.
@@ -136,11 +145,14 @@ func description(path string, t reflect.Type, p property) string {
 		text = before + " Example: " + code(example)
 	}
 	_, rest, _ := strings.Cut(text, " ") // the name
-	kind := typeName(t)
+	name, kind := code(path), typeName(t)
 	if p.Minimum != nil && *p.Minimum > 0 {
 		kind += fmt.Sprintf(", at least %v", *p.Minimum)
 	}
-	return code(path) + " (" + kind + ") " + rest + "."
+	if kind != "object" {
+		name += " (" + kind + ")"
+	}
+	return name + " " + rest + "."
 }
 
 func (c *crd) columnTable() string {

@@ -90,16 +90,16 @@ func generated(root string) ([]part, error) {
 	const spec, retention, status, both = "snapshotschedule.md", "retention.md", "status.md", "clustersnapshotschedule.md"
 	const conditions, labels = "conditions.md", "labels.md"
 	overview, reasons := names.conditions()
-	known, all := links{}, func(string) bool { return true }
+	known := links{}
 	ofRetention := func(field string) bool { return field == "retention" }
 	parts := []part{
-		{spec, "spec", known.fields(schedule, "spec", spec, func(field string) bool { return !ofRetention(field) })},
-		{retention, "fields", known.fields(schedule, "spec", retention, ofRetention)},
+		{spec, "spec", known.spec(schedule, spec, func(field string) bool { return !ofRetention(field) })},
+		{retention, "fields", known.spec(schedule, retention, ofRetention)},
 		{retention, "verdicts", verdicts},
-		{status, "status", known.fields(schedule, "status", status, all)},
+		{status, "status", known.status(schedule, status)},
 		{status, "columns", schedule.columnTable()},
-		{both, "spec", known.fields(cluster, "spec", both, all)},
-		{both, "status", known.fields(cluster, "status", both, all)},
+		{both, "spec", known.spec(cluster, both, func(string) bool { return true })},
+		{both, "status", known.status(cluster, both)},
 		{both, "columns", cluster.columnTable()},
 		{conditions, "conditions", overview},
 		{conditions, "reasons", reasons},
