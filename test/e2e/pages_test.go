@@ -40,15 +40,17 @@ func newReader(ctx context.Context, plugin string) *reader {
 	return r
 }
 
+var placeholder = regexp.MustCompile(`\bSNAPSHOT\b`)
+
 // types runs commands, with the newest snapshot of the PVC db in the place of SNAPSHOT.
 func (r *reader) types(ctx context.Context, commands string) (output string) {
 	GinkgoHelper()
-	if strings.Contains(commands, "SNAPSHOT") {
+	if placeholder.MatchString(commands) {
 		all := slices.DeleteFunc(cluster.Snapshots(ctx, r.namespace), func(v snapshotv1.VolumeSnapshot) bool {
 			return v.Labels[v1alpha1.LabelClaim] != "db" || v.Labels[v1alpha1.LabelMapKey] == ""
 		})
 		newest := slices.MaxFunc(all, func(a, b snapshotv1.VolumeSnapshot) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-		commands = strings.ReplaceAll(commands, "SNAPSHOT", newest.Name)
+		commands = placeholder.ReplaceAllString(commands, newest.Name)
 	}
 	cmd := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", commands)
 	cmd.Dir, cmd.Env = r.folder, r.env
