@@ -29,7 +29,7 @@ const mermaid = "mermaid@12.3.0"
 const page = `<!DOCTYPE html><meta charset="utf-8"><body><script src="package/dist/mermaid.min.js"></script><script>
 (async () => {
   mermaid.initialize({ startOnLoad: false, theme: "neutral", htmlLabels: false, deterministicIds: true, handDrawnSeed: 1,
-    fontFamily: "system-ui, sans-serif", flowchart: { htmlLabels: false } });
+    fontFamily: "system-ui, sans-serif", flowchart: { htmlLabels: false, wrappingWidth: 400 } });
   for (const [name, source] of Object.entries(%s)) {
     const pre = document.createElement("pre");
     try {
