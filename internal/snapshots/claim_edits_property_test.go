@@ -33,8 +33,8 @@ func TestEditsOfAClaimDeleteNothingEarlier(t *testing.T) {
 			c.Labels = map[string]string{"app": "db"}
 			c.Spec.StorageClassName = ptr.To("fast")
 		})
-		untouched := &claimLife{schedule: s, claim: original.PersistentVolumeClaim}
-		edited := &claimLife{schedule: s, claim: original.DeepCopy()}
+		untouched := &claimSimulation{schedule: s, claim: original.PersistentVolumeClaim}
+		edited := &claimSimulation{schedule: s, claim: original.DeepCopy()}
 		now := ago(8 * day)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 30*60).Draw(t, "minutes")) * time.Minute)
@@ -98,8 +98,8 @@ func drawClaimEdit(t *rapid.T, c *corev1.PersistentVolumeClaim, now time.Time) {
 	}
 }
 
-// claimLife is a PVC with its snapshots, which are ready as soon as they are created.
-type claimLife struct {
+// claimSimulation is a PVC with its snapshots, which are ready as soon as they are created.
+type claimSimulation struct {
 	schedule  scheduleBuilder
 	claim     *corev1.PersistentVolumeClaim
 	snapshots []client.Object
@@ -107,7 +107,7 @@ type claimLife struct {
 }
 
 // pass decides once, and returns the names of what it deleted.
-func (l *claimLife) pass(t *rapid.T, now time.Time) (deleted []string) {
+func (l *claimSimulation) pass(t *rapid.T, now time.Time) (deleted []string) {
 	p, err := Compile(l.schedule.SnapshotSchedule, l.governors...)
 	if err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func compile(spec *v1alpha1.SnapshotScheduleSpec) (*compiled, error) {
 			},
 		},
 	}
-	duration("retention.editDelay", spec.Retention.EditDelay) // used with status.retention, see graceOf
+	duration("retention.editDelay", spec.Retention.EditDelay) // used with status.retention, see delaysOf
 	if p.retention.ReadyDeadline == 0 {
 		p.retention.ReadyDeadline = defaultReadyDeadline
 	}

@@ -44,8 +44,8 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, cla
 		setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonClockSkew, pausedMessage)
 		return
 	}
-	if reason := sum.Spared.reason(); reason != "" {
-		setPaused(now, s, metav1.ConditionTrue, reason, sparedMessage(s, from, sum.Spared, snapshots))
+	if reason := sum.KeptForNow.reason(); reason != "" {
+		setPaused(now, s, metav1.ConditionTrue, reason, keptMessage(s, from, sum.KeptForNow, snapshots))
 		return
 	}
 	setPaused(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionRunning, "snapshots are deleted when retention no longer keeps them")

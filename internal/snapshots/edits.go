@@ -19,11 +19,11 @@ import (
 // adoptionDelay is how long a schedule deletes no snapshot that is older than itself.
 const adoptionDelay = time.Hour
 
-// grace is until when retention does not delete what the spec allows, so that a user can
-// notice a mistake. It is a function of the schedule and its origin as they were read,
+// delays say until when retention does not delete what the spec allows, so that a user can
+// notice a mistake. They are a function of the schedule and its origin as they were read,
 // status.retention and annotations included. Deletes are decided once more on what is
 // read live, so they depend on the record and the confirmation that the API server holds.
-type grace struct {
+type delays struct {
 	// changed ends the time in which nothing is deleted because the spec changed. If
 	// unrecorded is set, that time has not begun: no record names the generation.
 	changed    time.Time
@@ -36,9 +36,9 @@ type grace struct {
 	created, adopted time.Time
 }
 
-func graceOf(s *v1alpha1.SnapshotSchedule, from origin) grace {
+func delaysOf(s *v1alpha1.SnapshotSchedule, from origin) delays {
 	own := delay(from.delay(s))
-	g := grace{created: s.CreationTimestamp.Time, adopted: s.CreationTimestamp.Add(max(adoptionDelay, own))}
+	g := delays{created: s.CreationTimestamp.Time, adopted: s.CreationTimestamp.Add(max(adoptionDelay, own))}
 	switch record := s.Status.Retention; {
 	case from.confirms(s):
 	case record == nil:
@@ -58,9 +58,9 @@ func graceOf(s *v1alpha1.SnapshotSchedule, from origin) grace {
 	return g
 }
 
-// spares returns why a snapshot is not deleted yet, and until when if that is known;
+// keeps returns why a snapshot is not deleted yet, and until when if that is known;
 // empty if it may be deleted. An uncut snapshot holds no data.
-func (g *grace) spares(snapshot *retention.Snapshot, now time.Time) (reason string, until time.Time) {
+func (g *delays) keeps(snapshot *retention.Snapshot, now time.Time) (reason string, until time.Time) {
 	switch {
 	case snapshot.Uncut():
 	case g.edited:
@@ -73,9 +73,9 @@ func (g *grace) spares(snapshot *retention.Snapshot, now time.Time) (reason stri
 	return reason, g.until(reason)
 }
 
-// until returns when the snapshots that are spared for a reason may be deleted; zero if
+// until returns when the snapshots that are kept for now for a reason may be deleted; zero if
 // that is not known.
-func (g *grace) until(reason string) time.Time {
+func (g *delays) until(reason string) time.Time {
 	switch {
 	case reason == "", g.edited, g.unrecorded:
 		return time.Time{}
@@ -142,10 +142,10 @@ func Recorded(s *v1alpha1.SnapshotSchedule, now time.Time, related ...client.Obj
 	return s
 }
 
-// spared counts snapshots that would be deleted, but for a grace.
-type spared struct{ changed, adopted int }
+// keptForNow counts snapshots that would be deleted, but for a delay.
+type keptForNow struct{ changed, adopted int }
 
-func (n *spared) add(reason string) {
+func (n *keptForNow) add(reason string) {
 	if reason == v1alpha1.ReasonSnapshotsAdopted {
 		n.adopted++
 	} else {
@@ -154,18 +154,18 @@ func (n *spared) add(reason string) {
 }
 
 // unconfirmed returns what a confirmation leaves, which the keys may not have found out.
-func (n spared) unconfirmed(s *v1alpha1.SnapshotSchedule, from origin) spared {
+func (n keptForNow) unconfirmed(s *v1alpha1.SnapshotSchedule, from origin) keptForNow {
 	switch {
 	case !from.confirms(s):
 		return n
 	case from.child:
-		return spared{adopted: n.adopted}
+		return keptForNow{adopted: n.adopted}
 	}
-	return spared{}
+	return keptForNow{}
 }
 
-// reason returns the reason that a user is told.
-func (n spared) reason() string {
+// reason returns the reason that a user sees.
+func (n keptForNow) reason() string {
 	switch {
 	case n.adopted > 0:
 		return v1alpha1.ReasonSnapshotsAdopted
@@ -175,10 +175,10 @@ func (n spared) reason() string {
 	return ""
 }
 
-// sparedMessage says how many of a schedule's snapshots are spared, why, until when, and
+// keptMessage says how many of a schedule's snapshots are kept for now, why, until when, and
 // how to have them deleted at once.
-func sparedMessage(s *v1alpha1.SnapshotSchedule, from origin, n spared, total int) string {
-	g := graceOf(s, from) // an unrecorded change is reported as ClockSkew
+func keptMessage(s *v1alpha1.SnapshotSchedule, from origin, n keptForNow, total int) string {
+	g := delaysOf(s, from) // an unrecorded change is reported as ClockSkew
 	if g.edited {
 		return fmt.Sprintf("the spec is not that of the template of ClusterSnapshotSchedule %s: %d of %d VolumeSnapshots would be deleted, "+
 			"and are kept until it is", s.Name, n.changed+n.adopted, total)
@@ -199,8 +199,8 @@ func sparedMessage(s *v1alpha1.SnapshotSchedule, from origin, n spared, total in
 	return text + "; " + from.confirmHint(s)
 }
 
-// sparedWarning is the text of the event when snapshots begin to be spared.
-func sparedWarning(n spared) string {
+// keptWarning is the text of the event when snapshots begin to be kept for now.
+func keptWarning(n keptForNow) string {
 	if n.adopted > 0 {
 		return "an earlier schedule of this name left snapshots that would be deleted: they are kept for now; the condition says until when"
 	}

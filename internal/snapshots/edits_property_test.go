@@ -28,7 +28,7 @@ type editing struct {
 }
 
 var (
-	delays     = rapid.SampledFrom([]v1alpha1.Duration{"", "", "1m", "1h", "1d"})
+	someDelay  = rapid.SampledFrom([]v1alpha1.Duration{"", "", "1m", "1h", "1d"})
 	wrongClock = rapid.SampledFrom([]time.Duration{0, 0, time.Second, -time.Minute, time.Minute, -day, day, 400 * day})
 )
 
@@ -86,14 +86,14 @@ func (e *editing) deletes(t *rapid.T, cached *v1alpha1.SnapshotSchedule, ahead t
 func TestEditsProtect(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := &editing{scheduleBuilder: every("6h").suspended().ttl("1s").created(ago(1000 * day)).generation(1), now: noon}
-		e.edit(delays.Draw(t, "first delay"))
+		e.edit(someDelay.Draw(t, "first delay"))
 		e.operate(0)
 		for range rapid.IntRange(1, 15).Draw(t, "steps") {
 			e.now = e.now.Add(rapid.SampledFrom([]time.Duration{0, 300 * time.Millisecond, time.Second, 59 * time.Second, 59 * time.Minute,
 				time.Hour, day}).Draw(t, "passes"))
 			switch rapid.SampledFrom([]string{"edit", "apply", "operate", "operate", "wipe", "confirm", "confirm older"}).Draw(t, "step") {
 			case "edit":
-				e.edit(delays.Draw(t, "delay"))
+				e.edit(someDelay.Draw(t, "delay"))
 			case "apply": // without a change, as GitOps tools do it: nothing happens
 			case "operate":
 				e.operate(wrongClock.Draw(t, "wrong"))
@@ -136,7 +136,7 @@ func TestEditsProtect(t *testing.T) {
 // Contract: EDIT-4.
 func TestNamesUsedAgainProtect(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := every("6h").suspended().ttl("1s").generation(1).editDelay(delays.Draw(t, "delay"))
+		s := every("6h").suspended().ttl("1s").generation(1).editDelay(someDelay.Draw(t, "delay"))
 		s.Status.Retention = recordOf(s.SnapshotSchedule, origin{}, s.CreationTimestamp.Time)
 		age := time.Duration(rapid.IntRange(0, int(2*day/time.Second)).Draw(t, "seconds")) * time.Second
 		older := rapid.Bool().Draw(t, "older")

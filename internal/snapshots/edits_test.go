@@ -89,7 +89,7 @@ func TestRecordOf(t *testing.T) {
 // A day-old snapshot would be deleted, one of an hour ago is the newest.
 //
 // Contract: EDIT-1, EDIT-2, EDIT-3, EDIT-4.
-func TestGraceKeepsSnapshots(t *testing.T) {
+func TestDelaysKeepSnapshots(t *testing.T) {
 	const old = "24h0m0s"
 	// A readyDeadline that no row reaches: when a PVC without recent snapshots is no longer pending is not the point.
 	strict := func() scheduleBuilder { return every("6h").suspended().ttl("2h").readyDeadline("10d") }
@@ -127,7 +127,7 @@ func TestGraceKeepsSnapshots(t *testing.T) {
 }
 
 // Contract: EDIT-1, EDIT-4.
-func TestGraceKeepsSnapshotsOfDetachedSeries(t *testing.T) {
+func TestDelaysKeepSnapshotsOfDetachedSeries(t *testing.T) {
 	runMap(t, map[string]mapCase{
 		"a PVC that is gone": {
 			gone: true, schedule: every("6h").ttl("1h").editDelay("1h").recorded(3, ago(time.Minute), "1h"),
@@ -141,7 +141,7 @@ func TestGraceKeepsSnapshotsOfDetachedSeries(t *testing.T) {
 }
 
 // Contract: EDIT-1, EDIT-4.
-func TestGraceDoesNotKeepUncutSnapshots(t *testing.T) {
+func TestDelaysDoNotKeepUncutSnapshots(t *testing.T) {
 	protected := func() scheduleBuilder {
 		return every("6h").created(ago(time.Minute)).editDelay("1h").recorded(2, ago(day), "1h")
 	}
@@ -163,19 +163,19 @@ func TestGraceDoesNotKeepUncutSnapshots(t *testing.T) {
 // Only what is older than the schedule is kept in its first hour.
 //
 // Contract: EDIT-4.
-func TestGraceCountsWhatItKeeps(t *testing.T) {
+func TestDelaysCountWhatTheyKeep(t *testing.T) {
 	all := series{ready(time.Minute), ready(2 * time.Hour), ready(3 * time.Hour), ready(day)}
 	for name, tc := range map[string]struct {
 		schedule   scheduleBuilder
 		wantDelete []string
-		want       spared
+		want       keptForNow
 	}{
-		"old and new":          {every("6h").ttl("1h").created(ago(150 * time.Minute)), []string{"24h0m0s", "2h0m0s", "3h0m0s"}, spared{}},
-		"old and new, kept":    {every("6h").ttl("1h").created(ago(50 * time.Minute)), nil, spared{adopted: 3}},
-		"one is newer":         {every("6h").ttl("1h").created(ago(150*time.Minute)).editDelay("5h").recorded(3, ago(day), "5h"), []string{"2h0m0s"}, spared{adopted: 2}},
-		"the spec changed":     {every("6h").ttl("1h").editDelay("5h").recorded(3, ago(time.Hour), "5h"), nil, spared{changed: 3}},
-		"both":                 {every("6h").ttl("1h").created(ago(150 * time.Minute)).editDelay("5h"), nil, spared{adopted: 2, changed: 1}},
-		"without anything due": {every("6h").editDelay("5h"), nil, spared{}},
+		"old and new":          {every("6h").ttl("1h").created(ago(150 * time.Minute)), []string{"24h0m0s", "2h0m0s", "3h0m0s"}, keptForNow{}},
+		"old and new, kept":    {every("6h").ttl("1h").created(ago(50 * time.Minute)), nil, keptForNow{adopted: 3}},
+		"one is newer":         {every("6h").ttl("1h").created(ago(150*time.Minute)).editDelay("5h").recorded(3, ago(day), "5h"), []string{"2h0m0s"}, keptForNow{adopted: 2}},
+		"the spec changed":     {every("6h").ttl("1h").editDelay("5h").recorded(3, ago(time.Hour), "5h"), nil, keptForNow{changed: 3}},
+		"both":                 {every("6h").ttl("1h").created(ago(150 * time.Minute)).editDelay("5h"), nil, keptForNow{adopted: 2, changed: 1}},
+		"without anything due": {every("6h").editDelay("5h"), nil, keptForNow{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := mapCase{schedule: tc.schedule, snapshots: all}
@@ -183,8 +183,8 @@ func TestGraceCountsWhatItKeeps(t *testing.T) {
 			if got := deletesOf(d); !slices.Equal(got, tc.wantDelete) {
 				t.Errorf("deletes %v, want %v", got, tc.wantDelete)
 			}
-			if got := statusOf(d).Spared; got != tc.want {
-				t.Errorf("spared %+v, want %+v", got, tc.want)
+			if got := statusOf(d).KeptForNow; got != tc.want {
+				t.Errorf("keptForNow %+v, want %+v", got, tc.want)
 			}
 		})
 	}
@@ -194,7 +194,7 @@ func TestGraceCountsWhatItKeeps(t *testing.T) {
 // as the guards allow, does not shorten it.
 //
 // Contract: EDIT-1, GUARD-7.
-func TestGraceEndsByTheServersClock(t *testing.T) {
+func TestDelaysEndByTheServersClock(t *testing.T) {
 	m := mapCase{
 		schedule: every("6h").ttl("2h").editDelay("1h").recorded(3, ago(time.Hour-30*time.Second), "1h"), snapshots: series{ready(time.Hour), ready(day)},
 	}
@@ -222,7 +222,7 @@ func TestGraceEndsByTheServersClock(t *testing.T) {
 func TestSetStatusSaysWhatWaits(t *testing.T) {
 	const confirm = "; to delete them now: kubectl annotate snapshotschedule -n 'shop' 'backup' --overwrite " +
 		"snapshots.mapcontroller.dev/confirm-generation=3"
-	changed, adopted := &keyStatus{Spared: spared{changed: 2}}, &keyStatus{Spared: spared{adopted: 1}}
+	changed, adopted := &keyStatus{KeptForNow: keptForNow{changed: 2}}, &keyStatus{KeptForNow: keptForNow{adopted: 1}}
 	for name, tc := range map[string]struct {
 		schedule   scheduleBuilder
 		keys       []*keyStatus
@@ -232,7 +232,7 @@ func TestSetStatusSaysWhatWaits(t *testing.T) {
 	}{
 		"nothing waits": {every("6h").editDelay("1h").recorded(3, ago(time.Minute), "1h"), nil, "False RetentionRunning", "", noon},
 		"the spec changed": {
-			every("6h").editDelay("1h"), []*keyStatus{changed, {Spared: spared{changed: 1}}}, "True SpecChanged",
+			every("6h").editDelay("1h"), []*keyStatus{changed, {KeptForNow: keptForNow{changed: 1}}}, "True SpecChanged",
 			"the spec changed: 3 of 6 VolumeSnapshots would be deleted under generation 3, and are kept until 2026-06-15T13:00:00Z" + confirm, noon,
 		},
 		"the API server's clock is not known": {
@@ -309,30 +309,30 @@ func TestReportWarnsOnceThatSnapshotsWait(t *testing.T) {
 	created := every("6h")
 	created.UID = "created-again"
 	for i, step := range []struct {
-		schedule scheduleBuilder
-		mapKey   string
-		spared   spared
-		want     string
+		schedule   scheduleBuilder
+		mapKey     string
+		keptForNow keptForNow
+		want       string
 	}{
-		{every("6h"), "a", spared{}, ""},
-		{every("6h"), "a", spared{adopted: 2}, "an earlier schedule"},
-		{every("6h"), "b", spared{adopted: 1}, ""},
-		{every("6h"), "a", spared{}, ""},
-		{every("6h"), "a", spared{changed: 1}, "the spec changed"},
-		{every("6h"), "b", spared{changed: 3}, ""},
-		{every("6h").generation(4), "b", spared{changed: 3}, "the spec changed"},
-		{every("6h").generation(4), "a", spared{changed: 3}, ""},
-		{every("6h").generation(4).named("other"), "a", spared{changed: 3}, "the spec changed"},
-		{created.generation(4), "a", spared{changed: 3}, "the spec changed"},
+		{every("6h"), "a", keptForNow{}, ""},
+		{every("6h"), "a", keptForNow{adopted: 2}, "an earlier schedule"},
+		{every("6h"), "b", keptForNow{adopted: 1}, ""},
+		{every("6h"), "a", keptForNow{}, ""},
+		{every("6h"), "a", keptForNow{changed: 1}, "the spec changed"},
+		{every("6h"), "b", keptForNow{changed: 3}, ""},
+		{every("6h").generation(4), "b", keptForNow{changed: 3}, "the spec changed"},
+		{every("6h").generation(4), "a", keptForNow{changed: 3}, ""},
+		{every("6h").generation(4).named("other"), "a", keptForNow{changed: 3}, "the spec changed"},
+		{created.generation(4), "a", keptForNow{changed: 3}, "the spec changed"},
 	} {
-		_, events := r.pass(step.schedule, step.mapKey, &keyStatus{Claim: "data", Spared: step.spared}, mapcontroller.Outcome{})
+		_, events := r.pass(step.schedule, step.mapKey, &keyStatus{Claim: "data", KeptForNow: step.keptForNow}, mapcontroller.Outcome{})
 		if want := step.want != ""; want != (len(events) == 1) || want && !strings.Contains(events[0], "Warning RetentionPaused "+step.want) {
 			t.Errorf("step %d: events %q, want %q", i, events, step.want)
 		}
 	}
 	r.forget(types.NamespacedName{Namespace: "shop", Name: "backup"})
-	if len(r.spared) != 1 {
-		t.Errorf("a schedule that was deleted is remembered: %v", r.spared)
+	if len(r.kept) != 1 {
+		t.Errorf("a schedule that was deleted is remembered: %v", r.kept)
 	}
 }
 

@@ -557,7 +557,7 @@ func TestKeysDecideAboutOneKindOnly(t *testing.T) {
 }
 
 // The snapshot controller leaves a conflict in status.error of a healthy group snapshot. A member that loses its readiness for a
-// moment is spared as a single snapshot is, whatever the error of its group was.
+// moment is kept for now as a single snapshot is, whatever the error of its group was.
 //
 // Contract: GRP-9.
 func TestAnOldErrorOfAGroupCostsNoMemberItsRecovery(t *testing.T) {

@@ -127,7 +127,7 @@ func TestMemoryOfTheLargestSchedules(t *testing.T) {
 }
 
 // invented is a cut snapshot, held, with a map key that no PVC has, labels, owners and
-// annotations, and everything that no schema bounds as long as told.
+// annotations, and everything that no schema bounds of a given length.
 func invented(s scheduleBuilder, i, length int) *snapshotv1.VolumeSnapshot {
 	v := taken(s, nthClaim(i), 1)
 	v.Status = &snapshotv1.VolumeSnapshotStatus{CreationTime: &v.CreationTimestamp}

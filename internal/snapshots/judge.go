@@ -25,7 +25,7 @@ import (
 type Judge struct {
 	program *program
 	classes Classes
-	grace   grace
+	delays  delays
 	planner *mapcontroller.Planner
 }
 
@@ -91,9 +91,9 @@ type Judgment struct {
 	Outputs   []client.Object
 	Series    retention.Series
 	Retention retention.Decision
-	// SparedFor has the reason of condition RetentionPaused, or DeletionStuck, for each snapshot
+	// KeptFor has the reason of condition RetentionPaused, or DeletionStuck, for each snapshot
 	// that Retention would delete and that is kept for now; empty for the others.
-	SparedFor []string
+	KeptFor []string
 	// Limited is set if it matters to the storage which snapshots its volumes have.
 	Limited bool
 	// Slots of a selected PVC.
@@ -136,7 +136,7 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 	if err != nil {
 		return nil, err
 	}
-	return &Judge{program: p, classes: classes, grace: graceOf(p.schedule, p.from), planner: planner}, nil
+	return &Judge{program: p, classes: classes, delays: delaysOf(p.schedule, p.from), planner: planner}, nil
 }
 
 // Keeps makes the number of snapshots that a simulation of the spec has found the one that its problems name.
@@ -164,16 +164,16 @@ func (j *Judge) ReadyDeadline() time.Duration { return j.program.spec.retention.
 // TTL is the spec's snapshotTTL, zero if there is none.
 func (j *Judge) TTL() time.Duration { return j.program.spec.retention.TTL }
 
-// SparedUntil returns when the snapshots that are spared for a reason may be deleted; zero
+// KeptUntil returns when the snapshots that are kept for now for a reason may be deleted; zero
 // if that is not known.
-func (j *Judge) SparedUntil(reason string) time.Time {
+func (j *Judge) KeptUntil(reason string) time.Time {
 	if reason == v1alpha1.ReasonDeletionStuck {
 		return time.Time{}
 	}
-	return j.grace.until(reason)
+	return j.delays.until(reason)
 }
 
-// Confirmation says what confirms the spec, so that the snapshots that are spared for a
+// Confirmation says what confirms the spec, so that the snapshots that are kept for now for a
 // reason are deleted at once; empty if nothing does.
 func (j *Judge) Confirmation(reason string) string {
 	s := j.program.schedule
@@ -256,8 +256,8 @@ func objects(desired []mapcontroller.Desired) (all []client.Object) {
 func (d *Judgment) complete(status *keyStatus, of *subject, now time.Time) {
 	d.Outputs, d.Series, d.Retention, d.Slots, d.Group = of.backups.outputs, of.backups.Whole, of.decided, of.slots, of.group
 	d.Limited = of.limited
-	if d.SparedFor = of.sparedFor; d.SparedFor == nil {
-		d.SparedFor = make([]string, len(of.decided.Verdicts))
+	if d.KeptFor = of.keptFor; d.KeptFor == nil {
+		d.KeptFor = make([]string, len(of.decided.Verdicts))
 	}
 	if status == nil {
 		return
@@ -283,7 +283,7 @@ func (d *Judgment) complete(status *keyStatus, of *subject, now time.Time) {
 // Delays returns whether deletes may wait at a time because the spec changed or an
 // earlier schedule of the name left snapshots.
 func (j *Judge) Delays(at time.Time) bool {
-	g := &j.grace
+	g := &j.delays
 	return g.edited || g.unrecorded || at.Before(g.changed) || at.Before(g.adopted)
 }
 

@@ -26,7 +26,7 @@ func TestAJudgeIsSafeForConcurrentUse(t *testing.T) {
 			}
 			of := Series{MapKey: string(c.UID), Claims: []*corev1.PersistentVolumeClaim{c}, Snapshots: snapshots}
 			for range 200 {
-				if d := judge.Judge(noon, of); len(d.Outputs) != n || len(d.Retention.Verdicts) != n || len(d.SparedFor) != n {
+				if d := judge.Judge(noon, of); len(d.Outputs) != n || len(d.Retention.Verdicts) != n || len(d.KeptFor) != n {
 					t.Errorf("of %d snapshots, %d are judged", n, len(d.Outputs))
 					return
 				}

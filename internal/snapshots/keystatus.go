@@ -47,8 +47,8 @@ type keyStatus struct {
 	unsnapshottable bool
 	// retained is set if the data of deleted snapshots stays in the storage.
 	retained bool
-	// Spared counts snapshots that would be deleted, but for a grace.
-	Spared spared
+	// KeptForNow counts snapshots that would be deleted, but for a delay.
+	KeptForNow keptForNow
 
 	protection protection
 	// noPlace is set if a slot is due, and its snapshot has no place in the volume.
@@ -213,7 +213,7 @@ type combined struct {
 	Problems     []Problem
 	MoreProblems int
 	Paused       bool
-	Spared       spared
+	KeptForNow   keptForNow
 	Protections  protections
 	// ofDrivers are the problems that PVCs of a driver share.
 	ofDrivers []Problem
@@ -252,8 +252,8 @@ func combine(keys []any, problems ...Problem) combined {
 		c.addRefused(k)
 		c.Paused = c.Paused || k.Paused
 		c.Protections.add(k)
-		c.Spared.changed += k.Spared.changed
-		c.Spared.adopted += k.Spared.adopted
+		c.KeptForNow.changed += k.KeptForNow.changed
+		c.KeptForNow.adopted += k.KeptForNow.adopted
 		c.addProblems(k.Problems)
 	}
 	return c

@@ -51,14 +51,14 @@ func (p *program) mapKey(seen mapcontroller.Observation) (mapcontroller.Decision
 			of.backups.Whole.Slot = of.slots.Current
 		}
 	}
-	d, spared := p.retire(of, seen)
+	d, kept := p.retire(of, seen)
 	if of.decided.Take.Create() {
 		d.Ensure = append(d.Ensure, p.desired(of, &class, seen.Now))
 	}
 	d.Next = earliest(d.Next, of.slots.Next, of.slots.Until, wait)
 
 	status := p.statusOf(of, seen.Now)
-	status.Spared, d.Status = spared, status
+	status.KeptForNow, d.Status = kept, status
 	o := observed{program: p, of: of, seen: seen}
 	d.Next = earliest(d.Next, status.find(rules, o))
 	if !status.skip(class.skipped) {
@@ -197,12 +197,12 @@ func unready(p *compiled, snapshots []retention.Snapshot, now time.Time) (pendin
 // and is not selected, or of a group without a selected PVC.
 func (p *program) tombstone(seen mapcontroller.Observation) (mapcontroller.Decision, *subject) {
 	of := &subject{key: seen.MapKey, backups: backupsOf(seen)}
-	d, spared := p.retire(of, seen)
+	d, kept := p.retire(of, seen)
 	if !of.backups.ofGroup && len(seen.Unselected) == 0 && slices.ContainsFunc(of.backups.Whole.Snapshots, mayKeepClaim) {
 		d.Next = earliest(d.Next, seen.Now.Add(leavingCheck))
 	}
 	stuck, _ := p.stuck(&of.backups, seen.Now)
-	status := &keyStatus{LastSnapshot: retention.LastSlot(of.backups.Whole.Snapshots, seen.Now), Stuck: count(len(stuck)), Spared: spared}
+	status := &keyStatus{LastSnapshot: retention.LastSlot(of.backups.Whole.Snapshots, seen.Now), Stuck: count(len(stuck)), KeptForNow: kept}
 	if len(seen.Unselected) > 0 && !of.backups.ofGroup {
 		claim := seen.Unselected[0]
 		if p.selects(claim) && metav1.IsControlledBy(claim, p.schedule) {
@@ -217,12 +217,12 @@ func (p *program) tombstone(seen mapcontroller.Observation) (mapcontroller.Decis
 	return d, of
 }
 
-// retire asks retention about a subject, and counts the snapshots that it would delete and that are spared for now.
-func (p *program) retire(of *subject, seen mapcontroller.Observation) (d mapcontroller.Decision, n spared) {
+// retire asks retention about a subject, and counts the snapshots that it would delete and that are kept for now.
+func (p *program) retire(of *subject, seen mapcontroller.Observation) (d mapcontroller.Decision, n keptForNow) {
 	b := &of.backups
 	of.decided = b.decide(p.spec.retention, seen.Now)
 	d.Next, d.Places = of.decided.Next, places(b.Whole.Snapshots)
-	grace := graceOf(p.schedule, p.from)
+	delays := delaysOf(p.schedule, p.from)
 	for i, verdict := range of.decided.Verdicts {
 		s := &b.Whole.Snapshots[i]
 		if p.spec.retention.TakenAhead(s) {
@@ -234,19 +234,19 @@ func (p *program) retire(of *subject, seen mapcontroller.Observation) (d mapcont
 		if !verdict.Delete() {
 			continue
 		}
-		reason, until := grace.spares(s, seen.Now.Add(-seen.Ahead))
+		reason, until := delays.keeps(s, seen.Now.Add(-seen.Ahead))
 		if reason != "" {
 			n.add(reason)
-			if grace.edited {
+			if delays.edited {
 				until = seen.Now.Add(clockCheck)
 			}
 			d.Next = earliest(d.Next, until)
-			of.spare(i, reason)
+			of.keep(i, reason)
 			continue
 		}
 		bounded := takesPlace(s, verdict)
 		if bounded && d.Places == 0 { // until an event shows that one is gone
-			of.spare(i, v1alpha1.ReasonDeletionStuck)
+			of.keep(i, v1alpha1.ReasonDeletionStuck)
 			continue
 		}
 		d.Delete = append(d.Delete, mapcontroller.Removal{
@@ -260,12 +260,12 @@ func (p *program) retire(of *subject, seen mapcontroller.Observation) (d mapcont
 	return d, n
 }
 
-// spare says why a backup is kept for now.
-func (of *subject) spare(i int, reason string) {
-	if of.sparedFor == nil {
-		of.sparedFor = make([]string, len(of.decided.Verdicts))
+// keep says why a backup is kept for now.
+func (of *subject) keep(i int, reason string) {
+	if of.keptFor == nil {
+		of.keptFor = make([]string, len(of.decided.Verdicts))
 	}
-	of.sparedFor[i] = reason
+	of.keptFor[i] = reason
 }
 
 // recoveryPoint returns the time to which a PVC can be restored; without a ready

@@ -28,10 +28,10 @@ func TestEditsOfATenantMissNoSlotAndDeleteNothingEarlier(t *testing.T) {
 		child := func() scheduleBuilder { return every(interval).selecting("db").maxCount(3).owned() }
 		fleet := templateOf(child())
 		of := claim("data").of(testDriver).with(func(c *corev1.PersistentVolumeClaim) { c.Labels = map[string]string{"app": "db"} })
-		life := func() *claimLife {
-			return &claimLife{schedule: child(), claim: of.PersistentVolumeClaim, governors: fleet.objects()}
+		simulation := func() *claimSimulation {
+			return &claimSimulation{schedule: child(), claim: of.PersistentVolumeClaim, governors: fleet.objects()}
 		}
-		untouched, edited, gone := life(), life(), map[string]bool{}
+		untouched, edited, gone := simulation(), simulation(), map[string]bool{}
 		now := ago(8 * day)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 10*3600).Draw(t, "seconds")) * time.Second)
@@ -107,10 +107,10 @@ func TestAScheduleThatWasNeverOwnedTakesByItsOwnSpec(t *testing.T) {
 		own := every(rapid.SampledFrom([]v1alpha1.Duration{"1h", "6h"}).Draw(t, "interval")).maxCount(3)
 		fleet := templateOf(every(rapid.SampledFrom([]v1alpha1.Duration{"1h", "4w"}).Draw(t, "template")))
 		fleet.CreationTimestamp = metav1.NewTime(rapid.SampledFrom([]time.Time{ago(300 * day), ago(day)}).Draw(t, "fleet's age"))
-		life := func() *claimLife {
-			return &claimLife{schedule: own, claim: claim("data").of(testDriver).PersistentVolumeClaim}
+		simulation := func() *claimSimulation {
+			return &claimSimulation{schedule: own, claim: claim("data").of(testDriver).PersistentVolumeClaim}
 		}
-		alone, beside, gone := life(), life(), map[string]bool{}
+		alone, beside, gone := simulation(), simulation(), map[string]bool{}
 		now := ago(8 * day)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 10*3600).Draw(t, "seconds")) * time.Second)

@@ -315,7 +315,7 @@ func TestNoSlotIsMissedForARecordThatIsRefused(t *testing.T) {
 // A day-old snapshot would be deleted, one of an hour ago is the newest.
 //
 // Contract: FLEET-9, FLEET-10, EDIT-4.
-func TestGraceOfAChild(t *testing.T) {
+func TestDelaysOfAChild(t *testing.T) {
 	strict := func() scheduleBuilder { return every("6h").suspended().ttl("2h").controlled() }
 	long := func() scheduleBuilder { return strict().recorded(3, ago(day), "1m") }
 	confirmed := templateOf(strict()).confirming("7")
@@ -323,7 +323,7 @@ func TestGraceOfAChild(t *testing.T) {
 	for name, tc := range map[string]struct {
 		schedule scheduleBuilder
 		related  []client.Object
-		want     string // how many are deleted, and for what others are spared
+		want     string // how many are deleted, and for what others are kept for now
 	}{
 		"no record":                                   {strict(), templateOf(strict()).objects(), "0 SpecChanged"},
 		"no record, and the fleet is unknown":         {strict(), nil, "0 SpecChanged"},
@@ -355,7 +355,7 @@ func TestGraceOfAChild(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := mapCase{schedule: tc.schedule, governors: tc.related, snapshots: series{ready(time.Hour), ready(day)}}
 			d := m.decider(t)(m.observe())
-			if got := strconv.Itoa(len(d.Delete)) + " " + statusOf(d).Spared.reason(); got != tc.want {
+			if got := strconv.Itoa(len(d.Delete)) + " " + statusOf(d).KeptForNow.reason(); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -377,8 +377,8 @@ func TestAChildWithAnotherSpecIsLookedAtAgain(t *testing.T) {
 	fleet := templateOf(every("6h").ttl("3h"))
 	m := mapCase{gone: true, schedule: child, governors: fleet.objects(), snapshots: series{ready(time.Hour), ready(day), uncut(time.Hour)}}
 	d := m.decider(t)(m.observe())
-	if len(d.Delete) != 1 || statusOf(d).Spared.changed != 1 || !d.Next.Equal(noon.Add(clockCheck)) {
-		t.Errorf("deletes %d, spares %+v, next %s: want the uncut one, one and %s", len(d.Delete), statusOf(d).Spared, d.Next, noon.Add(clockCheck))
+	if len(d.Delete) != 1 || statusOf(d).KeptForNow.changed != 1 || !d.Next.Equal(noon.Add(clockCheck)) {
+		t.Errorf("deletes %d, keeps %+v, next %s: want the uncut one, one and %s", len(d.Delete), statusOf(d).KeptForNow, d.Next, noon.Add(clockCheck))
 	}
 }
 
@@ -565,21 +565,21 @@ func TestSetStatusOfAChildNamesTheFleet(t *testing.T) {
 	child := every("6h").controlled().created(ago(time.Minute))
 	another := func() fleetBuilder { return templateOf(every("6h").ttl("30d")) }
 	for name, tc := range map[string]struct {
-		spared spared
-		fleet  fleetBuilder
-		want   string
-		hint   bool
+		keptForNow keptForNow
+		fleet      fleetBuilder
+		want       string
+		hint       bool
 	}{
-		"the spec changed":              {spared{changed: 1}, templateOf(child), "SpecChanged", true},
-		"confirmed a moment ago":        {spared{changed: 1}, templateOf(child).confirming("7"), "RetentionRunning", false},
-		"it found snapshots":            {spared{adopted: 1, changed: 1}, templateOf(child), "SnapshotsAdopted", false},
-		"it found snapshots, confirmed": {spared{adopted: 1, changed: 1}, templateOf(child).confirming("7"), "SnapshotsAdopted", false},
-		"another spec":                  {spared{changed: 1}, another(), "SpecChanged", false},
-		"another spec, confirmed":       {spared{changed: 1}, another().confirming("7"), "SpecChanged", false},
+		"the spec changed":              {keptForNow{changed: 1}, templateOf(child), "SpecChanged", true},
+		"confirmed a moment ago":        {keptForNow{changed: 1}, templateOf(child).confirming("7"), "RetentionRunning", false},
+		"it found snapshots":            {keptForNow{adopted: 1, changed: 1}, templateOf(child), "SnapshotsAdopted", false},
+		"it found snapshots, confirmed": {keptForNow{adopted: 1, changed: 1}, templateOf(child).confirming("7"), "SnapshotsAdopted", false},
+		"another spec":                  {keptForNow{changed: 1}, another(), "SpecChanged", false},
+		"another spec, confirmed":       {keptForNow{changed: 1}, another().confirming("7"), "SpecChanged", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := child.DeepCopy()
-			k := known(1, &keyStatus{Spared: tc.spared})
+			k := known(1, &keyStatus{KeptForNow: tc.keptForNow})
 			k.ServerTime = noon
 			setStatusOf(noon, s, originOf(s, tc.fleet.objects()), k)
 			for _, c := range s.Status.Conditions {

@@ -41,12 +41,12 @@ type reporter struct {
 	// schedules are the reported problems of schedules themselves. Those of PVCs are
 	// in the previous status of their key.
 	schedules map[types.NamespacedName]scheduleReport
-	// spared are the last reports that snapshots wait to be deleted.
-	spared map[types.NamespacedName]sparedReport
+	// kept are the last reports that snapshots wait to be deleted.
+	kept map[types.NamespacedName]keptReport
 }
 
-// sparedReport is what a report that snapshots wait to be deleted was about.
-type sparedReport struct {
+// keptReport is what a report that snapshots wait to be deleted was about.
+type keptReport struct {
 	uid        types.UID
 	generation int64
 	reason     string
@@ -62,7 +62,7 @@ type scheduleReport struct {
 func newReporter(r events.EventRecorder, c clock.PassiveClock, f *inFlight, m *metrics.Metrics) *reporter {
 	return &reporter{
 		events: r, clock: c, inFlight: f, metrics: m, deletes: newDeletes(f.stores, m), turned: report.Turned{Events: r},
-		schedules: map[types.NamespacedName]scheduleReport{}, spared: map[types.NamespacedName]sparedReport{},
+		schedules: map[types.NamespacedName]scheduleReport{}, kept: map[types.NamespacedName]keptReport{},
 	}
 }
 
@@ -153,23 +153,23 @@ func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, mapKey string, before
 	if after.Paused && !before.Paused {
 		r.warn(s, Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: pausedMessage})
 	}
-	r.warnOfSpared(s, after.Spared)
+	r.warnOfKept(s, after.KeptForNow)
 }
 
-// warnOfSpared reports that snapshots wait to be deleted, once for each generation of a
+// warnOfKept reports that snapshots wait to be deleted, once for each generation of a
 // schedule and reason, whichever PVC is reconciled first: an edit concerns all.
-func (r *reporter) warnOfSpared(s *v1alpha1.SnapshotSchedule, n spared) {
-	found := sparedReport{uid: s.UID, generation: s.Generation, reason: n.reason()}
+func (r *reporter) warnOfKept(s *v1alpha1.SnapshotSchedule, n keptForNow) {
+	found := keptReport{uid: s.UID, generation: s.Generation, reason: n.reason()}
 	if found.reason == "" {
 		return
 	}
 	name := client.ObjectKeyFromObject(s)
 	r.mu.Lock()
-	known := r.spared[name]
-	r.spared[name] = found
+	known := r.kept[name]
+	r.kept[name] = found
 	r.mu.Unlock()
 	if known != found {
-		r.warn(s, Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: sparedWarning(n)})
+		r.warn(s, Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: keptWarning(n)})
 	}
 }
 
@@ -204,7 +204,7 @@ func (r *reporter) forget(schedule types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.schedules, schedule)
-	delete(r.spared, schedule)
+	delete(r.kept, schedule)
 	r.deletes.forget(schedule)
 }
 

@@ -255,7 +255,7 @@ func TestReportPaused(t *testing.T) {
 	}
 }
 
-// A pass that waits for its turn to delete knows nothing new about the clock.
+// A pass that waits with its deletes knows nothing new about the clock.
 func TestReportStaysPausedWhileWaiting(t *testing.T) {
 	r, s := newTestReporter(), every("1h")
 	events := 0

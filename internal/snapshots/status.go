@@ -56,7 +56,7 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	}
 	sum := combine(withEarlier(known.Keys, s), ofSchedule(s, from)...)
 	// Without the record nothing is deleted, and nothing else would report that.
-	sum.Paused = sum.Paused || known.ServerTime.IsZero() && sum.Spared.reason() != "" && recordsTime(now, s, from)
+	sum.Paused = sum.Paused || known.ServerTime.IsZero() && sum.KeptForNow.reason() != "" && recordsTime(now, s, from)
 	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
 	s.Status.MoreProblems = count(sum.MoreProblems)
 	if known.Totals != nil {
@@ -69,7 +69,7 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	s.Status.Inputs = &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{
 		Total: count(known.Totals[claimsTotal]), Skipped: count(sum.Skipped),
 	}}
-	sum.Spared = sum.Spared.unconfirmed(s, from)
+	sum.KeptForNow = sum.KeptForNow.unconfirmed(s, from)
 	setConditions(now, s, from, known.Totals[claimsTotal], known.Totals[snapshotsTotal]+known.Totals[groupsTotal], sum)
 	if blind {
 		meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady).ObservedGeneration = s.Generation

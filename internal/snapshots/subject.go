@@ -40,8 +40,8 @@ type subject struct {
 	backups backups
 	// decided is what retention decided about the backups.
 	decided retention.Decision
-	// sparedFor has the reason for each backup that retention would delete and that is kept for now; nil: for none.
-	sparedFor []string
+	// keptFor has the reason for each backup that retention would delete and that is kept for now; nil: for none.
+	keptFor []string
 	// limited is set if it matters which snapshots its volumes have.
 	limited bool
 }

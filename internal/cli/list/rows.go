@@ -155,8 +155,8 @@ func decidedRows(judge *snapshots.Judge, of *view.Series, d *snapshots.Judgment,
 		r := rowOf(v, now)
 		r.State = s.State(now, judge.ReadyDeadline()).String()
 		r.Rule, r.Because = verdict.String(), view.Explain(verdict)
-		if reason := d.SparedFor[i]; reason != "" {
-			r.Rule, r.Because = reason, view.SparedWords(reason, judge.SparedUntil(reason), verdict)
+		if reason := d.KeptFor[i]; reason != "" {
+			r.Rule, r.Because = reason, view.SparedWords(reason, judge.KeptUntil(reason), verdict)
 		}
 		switch end, ended := ends.Ends[v.GetName()]; {
 		case ended:

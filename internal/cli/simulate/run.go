@@ -231,7 +231,7 @@ func (in *input) simulate(r *result, judge *snapshots.Judge, of *view.Series, un
 		if s := &end.Series.Snapshots[i]; one.Oldest == nil || s.AgeBase(until).Before(one.Oldest.Time) {
 			one.Oldest = term.TimeOf(s.AgeBase(until))
 		}
-		r.Kept[cmp.Or(end.SparedFor[i], verdict.String())]++
+		r.Kept[cmp.Or(end.KeptFor[i], verdict.String())]++
 	}
 	r.Claims = append(r.Claims, one)
 	r.timeline.Rows = append(r.timeline.Rows, history.LineOf(sim.Series(), sim.Series().State(judge), &end, judge, until))

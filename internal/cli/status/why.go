@@ -201,8 +201,8 @@ func (r *whyResult) shown(judge *snapshots.Judge, d *snapshots.Judgment, i int, 
 		text, _ := backup.HoldText(d.Outputs[i])
 		shown.Because = view.HeldWords(text, end)
 	}
-	if reason := d.SparedFor[i]; reason != "" {
-		shown.Verdict, shown.Delete, shown.Because = reason, false, view.SparedWords(reason, judge.SparedUntil(reason), v)
+	if reason := d.KeptFor[i]; reason != "" {
+		shown.Verdict, shown.Delete, shown.Because = reason, false, view.SparedWords(reason, judge.KeptUntil(reason), v)
 	}
 	if (v == retention.WithinTTL || v == retention.Expired) && r.ttl != "" {
 		shown.Because += ", " + string(r.ttl)

@@ -210,7 +210,7 @@ func PreviewOf(v Variants, inv *view.Inventory, now, until time.Time) (*Preview,
 	_ = group.Wait()
 	spared := p.add(all, results)
 	for _, reason := range slices.Sorted(maps.Keys(spared)) {
-		p.Waiting = append(p.Waiting, waiting{spared[reason], reason, term.TimeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
+		p.Waiting = append(p.Waiting, waiting{spared[reason], reason, term.TimeOf(future.KeptUntil(reason)), future.Confirmation(reason)})
 	}
 	slices.SortStableFunc(p.Deletes, func(a, b Deletion) int {
 		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Name, b.Name))

@@ -67,7 +67,7 @@ func (f *Fates) begin(d *snapshots.Judgment) map[string]bool {
 		if s := &d.Series.Snapshots[i]; !s.Deleting && (s.Uncut() || !s.HeldUntil.Equal(retention.Forever)) {
 			existing[s.Name] = true
 		}
-		if reason := d.SparedFor[i]; reason != "" {
+		if reason := d.KeptFor[i]; reason != "" {
 			f.spared[reason]++
 		}
 	}

@@ -88,7 +88,7 @@ func LineOf(series *view.Series, state string, d *snapshots.Judgment, judge *sna
 		} else if !at.IsZero() {
 			m.Drill = drillFailed
 		}
-		if reason := d.SparedFor[i]; reason != "" {
+		if reason := d.KeptFor[i]; reason != "" {
 			m.Verdict, m.spared = reason, true
 		}
 		line.Snapshots = append(line.Snapshots, m)
