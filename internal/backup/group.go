@@ -68,9 +68,13 @@ func SourcesOf(o client.Object) []string {
 	return slices.Compact(uids)
 }
 
-// MadeFor implements Children.Made. Whoever may create VolumeSnapshots writes owners and labels. Only the
-// snapshot controller writes the status.
-func MadeFor(output, child client.Object) bool { return GroupOf(child) == output.GetName() }
+// IsMember returns whether a VolumeSnapshot, labeled or not, is a member of a group snapshot: its status names the group snapshot,
+// and an owner has its UID. Whoever may create VolumeSnapshots writes owners and labels. Only the snapshot controller writes the
+// status.
+func IsMember(o, group client.Object) bool {
+	return o.GetNamespace() == group.GetNamespace() && GroupOf(o) == group.GetName() &&
+		slices.ContainsFunc(o.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == group.GetUID() })
+}
 
 // GroupOf returns the name of the group snapshot for which the snapshot controller made a VolumeSnapshot; empty: for none.
 func GroupOf(o client.Object) string {

@@ -127,6 +127,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	if spec.Connect != nil {
 		spec.Connect(Access{
 			Enqueue: ctl.keys.AddAfter, Outputs: ctl.outputsOf, Inputs: ctl.inputsOf, MadeFrom: ctl.lookup.MadeFrom, Parent: ctl.parentObject,
+			KeyOf: ctl.lookup.Request,
 			WakeStatus: func(parent types.NamespacedName, after time.Duration) {
 				ctl.changed.AddAfter(reconcile.Request{NamespacedName: parent}, after)
 			},

@@ -31,7 +31,7 @@
 //	planner.go        plans without a cache
 //	controller.go     a Controller put together from its packages; compiled specs
 //	route.go          which keys an event enqueues
-//	watch.go          the kinds that are watched; the caches of those that may be missing, and of the children of outputs
+//	watch.go          the kinds that are watched, also those that may be missing
 //	reconcile.go      one pass over one key; the search for released outputs
 //	setup.go          the controllers and caches of a manager
 //
@@ -43,9 +43,9 @@
 //	internal/plan/panic.go      a decision that panicked
 //	internal/plan/count.go      what a key adds to the parent's counts
 //
-//	internal/guard/guard.go    whether the parent may adopt; unlabeled children; the API server's time; pages of live metadata
+//	internal/guard/guard.go    whether the parent may adopt; the API server's time; pages of live metadata
 //	internal/guard/confirm.go  plans again on live objects, keeps the deletes of both plans
-//	internal/guard/shared.go   live reads that keys share for a moment: before deletes, and to label children
+//	internal/guard/shared.go   live reads that keys share for a moment
 //
 //	internal/queue/attempts.go  the state of a key between passes; the queue's rate limiter
 //	internal/queue/shares.go    how many workers a namespace may hold
@@ -56,7 +56,6 @@
 //	internal/execute/execute.go    carries out a plan; the only writer of outputs
 //	internal/execute/create.go     creates, and what AlreadyExists means
 //	internal/execute/update.go     updates, also of what others change again and again
-//	internal/execute/children.go   finds and labels the children of outputs
 //	internal/execute/owner.go      adds and removes the parent's controllerRef; the patch that other files write with, too
 //	internal/execute/delete.go     confirmed deletes, held to the observed state
 //	internal/execute/finalizer.go  the parent's finalizer: releases all outputs of a parent that owns by labels, and holds

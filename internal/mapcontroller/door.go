@@ -43,7 +43,6 @@ const (
 	VerbDelete  = execute.VerbDelete
 	VerbAdopt   = execute.VerbAdopt
 	VerbRelease = execute.VerbRelease
-	VerbLabel   = execute.VerbLabel
 )
 
 // The errors of an Outcome.
@@ -55,6 +54,9 @@ var (
 	// ErrClockSkew is why deletes are paused.
 	ErrClockSkew = guard.ErrClockSkew
 )
+
+// RequestTimeout is longer than the API server takes for a write at most, admission included.
+const RequestTimeout = execute.RequestTimeout
 
 // SearchAll is the request that finds outputs that lost their map key unseen. A manager's
 // queue has it at the start.

@@ -5,6 +5,7 @@ package mapcontroller
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -63,6 +64,9 @@ type MapController struct {
 	// and no key is reconciled before all of them are in the cache. A change of one
 	// object reconciles all keys. Those that are Live differ: see Input.
 	RelatedKinds []Input
+	// PrepareOptional, if set, is called once the optional kinds can be listed, to start what decisions about them read beside the
+	// manager's cache. They are missing to decisions until it returns nil.
+	PrepareOptional func(context.Context, Host) error
 	// ParentChanged returns whether an update of a parent concerns its keys, other
 	// than one of its UID, generation or deletionTimestamp. Nil: no other does.
 	ParentChanged func(before, after client.Object) bool
@@ -142,6 +146,9 @@ type Release struct {
 type Access struct {
 	// Enqueue enqueues a key after a delay, for what no event shows.
 	Enqueue func(Request, time.Duration)
+	// KeyOf returns the key that an output belongs to, and whether the parent controls it or owns it by its labels. Without the
+	// name of a parent, it belongs to none.
+	KeyOf func(output client.Object) (req Request, owned bool)
 	// Outputs returns the outputs of a key that the cache has, and the orphans that name it;
 	// none without the parent.
 	Outputs func(Request) []client.Object
@@ -231,8 +238,8 @@ func (c MapController) withDefaults() (*MapController, error) {
 	for i, out := range c.Outputs {
 		missing.unless(out.Object != nil && out.Resource != "", fmt.Sprintf("Outputs[%d]: Object and Resource must be set", i))
 		missing.unless(out.Settles == 0 || c.Release.Lingers != nil, fmt.Sprintf("Outputs[%d]: Settles needs Release.Lingers", i))
-		missing.unless(out.Children == nil || out.Children.Object != nil && out.Children.Label != "",
-			fmt.Sprintf("Outputs[%d].Children: Object and Label must be set", i))
+		missing.unless(out.Children == nil || out.Children.Is != nil && out.Children.Cached != nil && out.Children.Live != nil,
+			fmt.Sprintf("Outputs[%d].Children: Is, Cached and Live must be set", i))
 	}
 	for i, related := range c.RelatedKinds {
 		missing.unless(related.Object != nil, fmt.Sprintf("RelatedKinds[%d]: Object must be set", i))

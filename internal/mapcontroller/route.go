@@ -126,22 +126,6 @@ func (c *Controller) sourceEvent(q keyQueue, input client.Object) {
 	}
 }
 
-// childEvents returns the handler of events of the children of an output kind: they enqueue the key of
-// the output that their label names.
-func (c *Controller) childEvents(out Output) EventHandler {
-	return events(func(q keyQueue, before, after client.Object) {
-		for _, child := range [...]client.Object{before, after} {
-			if child == nil {
-				continue
-			}
-			name := client.ObjectKey{Namespace: child.GetNamespace(), Name: child.GetLabels()[out.Children.Label]}
-			if req, _ := c.lookup.Request(c.options.Stores.Get(out.Object, name)); req.Parent.Name != "" {
-				q.Add(req)
-			}
-		}
-	})
-}
-
 // relatedEvents returns the handler of events of a related kind: they enqueue all keys of
 // the parents that they concern. The first list enqueues none, because no key is reconciled
 // before it.

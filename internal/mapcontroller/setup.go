@@ -35,9 +35,9 @@ type Host struct {
 	// Cache fills Options.Stores. NewCache returns another cache with the same client.
 	Cache    cache.Cache
 	NewCache func(cache.Options) (cache.Cache, error)
-	// Statuses and Keys run a controller. It starts at once if the Host runs already.
-	Statuses Runner[reconcile.Request]
-	Keys     Runner[Request]
+	// Objects runs a controller of objects, as that of statuses, and Keys one of keys. It starts at once if the Host runs already.
+	Objects Runner[reconcile.Request]
+	Keys    Runner[Request]
 }
 
 // Runner runs a controller with its sources.
@@ -56,7 +56,7 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	}
 	start, err := c.SetupWith(Host{
 		Dependencies: Dependencies{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Scheme: mgr.GetScheme(), Discovery: served},
-		Log:          mgr.GetLogger(), Cache: mgr.GetCache(), Statuses: runsIn[reconcile.Request](mgr), Keys: runsIn[Request](mgr),
+		Log:          mgr.GetLogger(), Cache: mgr.GetCache(), Objects: runsIn[reconcile.Request](mgr), Keys: runsIn[Request](mgr),
 		NewCache: func(o cache.Options) (cache.Cache, error) {
 			o.HTTPClient, o.Scheme, o.Mapper = mgr.GetHTTPClient(), mgr.GetScheme(), mgr.GetRESTMapper()
 			return cache.New(mgr.GetConfig(), o)
@@ -94,10 +94,10 @@ func (c MapController) SetupWith(h Host, o Options) (manager.Runnable, error) {
 	return s, err
 }
 
-// cacheSyncTimeout is how long a controller waits for the caches. The default of
+// CacheSyncTimeout is how long a controller waits for the caches. The default of
 // controller-runtime, two minutes, ends the process while it lists a million objects,
 // and the next process starts over. Readiness says that the caches are not filled.
-const cacheSyncTimeout = 24 * time.Hour
+const CacheSyncTimeout = 24 * time.Hour
 
 // startStatus adds the status controller. No predicate: what the cache shows of a
 // status may differ from what the last write was compared with. Many workers: a parent
@@ -115,8 +115,8 @@ func (s *starter) startStatus(ctx context.Context) error {
 	if !c.options.Stores.Holds(c.parentKind) {
 		return errors.New("the manager's cache does not fill Stores, so nothing would be found: set cache.Options.NewInformer")
 	}
-	_, err = s.host.Statuses(c.spec.Name+"-status", ctrl.Options{
-		Reconciler: reconcile.Func(c.ReconcileStatus), MaxConcurrentReconciles: c.options.Workers, CacheSyncTimeout: cacheSyncTimeout,
+	_, err = s.host.Objects(c.spec.Name+"-status", ctrl.Options{
+		Reconciler: reconcile.Func(c.ReconcileStatus), MaxConcurrentReconciles: c.options.Workers, CacheSyncTimeout: CacheSyncTimeout,
 	}, &source.Informer{Informer: parents, Handler: &handler.EnqueueRequestForObject{}}, source.Func(c.changed.Start))
 	return err
 }
@@ -249,7 +249,7 @@ func (s *starter) startKeys(ctx context.Context) error {
 		return err
 	}
 	keys, err := s.host.Keys(c.spec.Name, ctrl.TypedOptions[Request]{
-		Reconciler: c, MaxConcurrentReconciles: c.options.Workers, RateLimiter: c.attempts, CacheSyncTimeout: cacheSyncTimeout,
+		Reconciler: c, MaxConcurrentReconciles: c.options.Workers, RateLimiter: c.attempts, CacheSyncTimeout: CacheSyncTimeout,
 		LogConstructor: func(req *Request) logr.Logger {
 			if req == nil {
 				return s.host.Log

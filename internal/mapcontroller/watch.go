@@ -7,14 +7,10 @@ import (
 	"context"
 	"errors"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
 // Watch is a kind that a Controller reads from a cache, and whose events enqueue keys.
@@ -73,53 +69,28 @@ func (s *starter) awaitOptional(ctx context.Context, watch watches) {
 	c.kindsBack()
 }
 
-// watchOptional fills the cache with the optional kinds, and another one with the children of outputs, because the
-// first may hold other objects of their kind. It returns when both have them.
+// watchOptional fills the cache with the optional kinds, and prepares what decisions about them read beside it. It returns when
+// both is done.
 func (s *starter) watchOptional(ctx context.Context, watch watches) error {
 	c := s.controller
 	var synced []toolscache.InformerSynced
 	var errs []error
-	add := func(from cache.Cache, w Watch) {
-		is, err := w.fill(ctx, from, watch)
-		synced, errs = append(synced, is), append(errs, err)
-	}
 	for _, w := range c.Watches() {
 		if w.Optional {
-			add(s.host.Cache, w)
+			is, err := w.fill(ctx, s.host.Cache, watch)
+			synced, errs = append(synced, is), append(errs, err)
 		}
-	}
-	for i, out := range c.spec.Outputs {
-		if out.Children == nil || errors.Join(errs...) != nil {
-			continue
-		}
-		options, invalid := c.childOptions(out.Children)
-		children, failed := s.host.NewCache(options)
-		if err := errors.Join(invalid, failed); err != nil {
-			return err
-		}
-		go func() { _ = children.Start(ctx) }()
-		add(children, Watch{Object: out.Children.Object, Indexers: c.lookup.ChildIndexers(i), Events: c.childEvents(out)})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
+	}
+	if c.spec.PrepareOptional != nil {
+		if err := c.spec.PrepareOptional(ctx, s.host); err != nil {
+			return err
+		}
 	}
 	if toolscache.WaitForCacheSync(ctx.Done(), synced...) {
 		c.installed.Watches()
 	}
 	return nil
-}
-
-// childOptions are those of a cache of the children of a kind.
-func (c *Controller) childOptions(kind *plan.Children) (o cache.Options, err error) {
-	exists, err := labels.Parse(kind.Label)
-	only := map[string]cache.Config{}
-	for _, namespace := range c.options.Namespaces {
-		if namespace != metav1.NamespaceAll {
-			only[namespace] = cache.Config{}
-		}
-	}
-	return cache.Options{
-		NewInformer: c.lookup.ChildStores.NewInformer, DefaultNamespaces: only,
-		ByObject: map[client.Object]cache.ByObject{kind.Object: {Label: exists, Transform: kind.Strip}},
-	}, err
 }

@@ -5,7 +5,6 @@ package snapshots
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -13,7 +12,6 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,14 +19,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots/cached"
 )
-
-// members are what labels and listing make of VolumeSnapshots that the snapshot controller
-// makes for a group snapshot.
-var members = mapcontroller.Children{
-	Object: &snapshotv1.VolumeSnapshot{}, Label: v1alpha1.LabelGroupSnapshot, Strip: cached.Member, Made: backup.MadeFor, Claims: claimsMember,
-}
 
 // backups are the snapshots of a PVC, or the group snapshots of a group, as decisions see them.
 type backups struct {
@@ -80,12 +71,12 @@ func backupsOf(seen mapcontroller.Observation) backups {
 	b.elsewhere = &backups{ofGroup: true}
 	for _, o := range seen.Elsewhere {
 		if v, is := o.(*groupv1.VolumeGroupSnapshot); is && backup.IsGroupKey(v.Labels[v1alpha1.LabelMapKey]) {
-			b.elsewhere.add(v, members.Of(v, labeled[v.Name]), nil, nil)
+			b.elsewhere.add(v, MembersOf(v, labeled[v.Name]), nil, nil)
 		}
 	}
 	b.Elsewhere, b.ElsewhereParts = b.elsewhere.Whole.Snapshots, b.elsewhere.Parts
 	for _, o := range ofType[*groupv1.VolumeGroupSnapshot](seen.Outputs) {
-		b.add(o.(*groupv1.VolumeGroupSnapshot), members.Of(o, labeled[o.GetName()]), names, restores)
+		b.add(o.(*groupv1.VolumeGroupSnapshot), MembersOf(o, labeled[o.GetName()]), names, restores)
 	}
 	return b
 }
@@ -332,25 +323,20 @@ func mayGo(v *groupv1.VolumeGroupSnapshot, readyDeadline time.Duration, now time
 	return !now.Before(at), at
 }
 
-// claimsMember implements Children.Claims: a member is labeled while the PVC that it names has the
-// UID of the record. One whose PVC is not in the record is labeled, too, so that it is seen: it
-// never counts.
-func claimsMember(ctx context.Context, live client.Reader, output, child client.Object) (bool, error) {
-	name := backup.ClaimName(child)
-	uid, known := backup.ClaimsOf(output)[name]
-	if !known {
-		return true, nil
+// MembersOf returns those of some VolumeSnapshots that are labeled members of a group snapshot.
+func MembersOf(v client.Object, all []client.Object) (members []client.Object) {
+	for _, o := range all {
+		if isMember(v, o) {
+			members = append(members, o)
+		}
 	}
-	claim := &metav1.PartialObjectMetadata{}
-	claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
-	err := live.Get(ctx, client.ObjectKey{Namespace: child.GetNamespace(), Name: name}, claim)
-	return err == nil && claim.UID == uid, client.IgnoreNotFound(err)
+	return members
 }
 
-// MembersOf returns those of some labeled VolumeSnapshots that are members of a group snapshot.
-func MembersOf(v *groupv1.VolumeGroupSnapshot, all []client.Object) []client.Object {
-	return members.Of(v, all)
+// isMember implements Children.Is.
+func isMember(v, o client.Object) bool {
+	return backup.GroupLabel(o) == v.GetName() && backup.IsMember(o, v)
 }
 
 // IsMemberOf returns whether a VolumeSnapshot, labeled or not, is a member of a group snapshot.
-func IsMemberOf(o client.Object, v *groupv1.VolumeGroupSnapshot) bool { return members.Includes(v, o) }
+func IsMemberOf(o client.Object, v *groupv1.VolumeGroupSnapshot) bool { return backup.IsMember(o, v) }

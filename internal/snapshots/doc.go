@@ -19,7 +19,7 @@
 //	rules.go        what is wrong with a subject, or a schedule: the list of rules
 //	observed.go     what rules read
 //	choice.go       by which class a subject is snapshotted, or why it is not; which PVCs are skipped
-//	groups.go       what concerns groups alone: when their PVCs settle, members that are sought, deletes that wait
+//	groups.go       what concerns groups alone: when their PVCs settle, deletes that wait
 //	waiting.go      the slot of a PVC that waits, and what for; how many snapshots count and wait
 //	inflight.go     creates wait until their storage driver has room
 //	nomatch.go      what labels exist where a spec selects no PVC

@@ -4,7 +4,6 @@
 package snapshots
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -107,10 +105,9 @@ type groupCase struct {
 	wantCreate   bool
 	wantDelete   []string
 	wantEvidence []string // nil: any
-	wantSeek     []string
-	wantSkip     string // contained in the reason
-	wantProblem  string // reasons
-	wantMessage  string // contained in one of them
+	wantSkip     string   // contained in the reason
+	wantProblem  string   // reasons
+	wantMessage  string   // contained in one of them
 }
 
 func (tc *groupCase) decide(t *testing.T) mapcontroller.Decision {
@@ -168,13 +165,13 @@ func TestMapGroup(t *testing.T) {
 		"takes one for a slot that is due":                  {groups: []groupBuilder{recent}, wantCreate: true},
 		"takes none for a slot that is covered":             {groups: []groupBuilder{now}},
 		"deletes what expired":                              {schedule: ttl, groups: []groupBuilder{now, old, older}, wantDelete: []string{"g30h0m0s", "g40h0m0s"}, wantEvidence: []string{"g1h0m0s"}},
-		"keeps the newest that holds a PVC":                 {schedule: ttl, groups: []groupBuilder{onlyA, old, older}, wantDelete: []string{"g40h0m0s"}, wantEvidence: []string{"g1h0m0s", "g30h0m0s"}, wantSeek: []string{"g1h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "holds no data of b"},
+		"keeps the newest that holds a PVC":                 {schedule: ttl, groups: []groupBuilder{onlyA, old, older}, wantDelete: []string{"g40h0m0s"}, wantEvidence: []string{"g1h0m0s", "g30h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "holds no data of b"},
 		"counts no member that is being deleted":            {schedule: ttl, groups: []groupBuilder{group(time.Hour, "a b", "a b").with(func(m []client.Object) { markDeleting(m[1]) }), old, older}, wantDelete: []string{"g40h0m0s"}, wantProblem: v1alpha1.ReasonMemberDeleted, wantMessage: "the data of b"},
 		"nor one that is not ready":                         {schedule: ttl, groups: []groupBuilder{group(time.Hour, "a b", "a b").with(func(m []client.Object) { m[1].(*snapshotv1.VolumeSnapshot).Status.ReadyToUse = nil }), old, older}, wantDelete: []string{"g40h0m0s"}},
-		"nor one that only names the group as its owner":    {schedule: ttl, groups: []groupBuilder{group(time.Hour, "a b", "a b").with(func(m []client.Object) { m[1].(*snapshotv1.VolumeSnapshot).Status.VolumeGroupSnapshotName = nil }), old, older}, wantDelete: []string{"g40h0m0s"}, wantSeek: []string{"g1h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "holds no data of b"},
-		"keeps what one of two members of a PVC keeps":      {schedule: ttl, groups: []groupBuilder{onlyA, group(30*time.Hour, "a b", "b b a"), older}, wantDelete: []string{"g40h0m0s"}, wantEvidence: []string{"g1h0m0s", "g30h0m0s"}, wantSeek: []string{"g1h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "holds no data of b"},
+		"nor one that only names the group as its owner":    {schedule: ttl, groups: []groupBuilder{group(time.Hour, "a b", "a b").with(func(m []client.Object) { m[1].(*snapshotv1.VolumeSnapshot).Status.VolumeGroupSnapshotName = nil }), old, older}, wantDelete: []string{"g40h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "holds no data of b"},
+		"keeps what one of two members of a PVC keeps":      {schedule: ttl, groups: []groupBuilder{onlyA, group(30*time.Hour, "a b", "b b a"), older}, wantDelete: []string{"g40h0m0s"}, wantEvidence: []string{"g1h0m0s", "g30h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "holds no data of b"},
 		"reports two members of a PVC":                      {groups: []groupBuilder{group(30*time.Second, "a b", "a b b")}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "has several VolumeSnapshots of b"},
-		"nor one of another group":                          {schedule: ttl, groups: []groupBuilder{group(time.Hour, "a b", "a b").with(func(m []client.Object) { m[1].GetOwnerReferences()[0].UID = "other" }), old, older}, wantDelete: []string{"g40h0m0s"}, wantSeek: []string{"g1h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete},
+		"nor one of another group":                          {schedule: ttl, groups: []groupBuilder{group(time.Hour, "a b", "a b").with(func(m []client.Object) { m[1].GetOwnerReferences()[0].UID = "other" }), old, older}, wantDelete: []string{"g40h0m0s"}, wantProblem: v1alpha1.ReasonGroupIncomplete},
 		"is held by a hold on a member":                     {schedule: ttl, groups: []groupBuilder{now, group(30*time.Hour, "a b", "a b").with(func(m []client.Object) { annotate(m[0], v1alpha1.AnnotationHold, "") })}},
 		"is held by a PVC that is restored from a member":   {schedule: ttl, groups: []groupBuilder{now, old}, related: []client.Object{claim("r").created(ago(time.Minute)).phase(corev1.ClaimPending).from(snapshotv1.GroupName, "VolumeSnapshot", "g30h0m0s-b").PersistentVolumeClaim}},
 		"deletes none before it is bound":                   {schedule: ttl, groups: []groupBuilder{now, group(30*time.Hour, "a b", "a b").unbound()}},
@@ -184,9 +181,9 @@ func TestMapGroup(t *testing.T) {
 		"keeps a cut one whose PVC is gone":                 {schedule: ttl, claims: []claimBuilder{claim("a")}, groups: []groupBuilder{now}},
 		"keeps for a PVC that has left":                     {schedule: ttl, claims: []claimBuilder{claim("a")}, others: []claimBuilder{claim("b")}, groups: []groupBuilder{group(time.Hour, "a", "a"), old, older}, wantDelete: []string{"g40h0m0s"}},
 		"takes one without a PVC that joins":                {claims: []claimBuilder{claim("a"), claim("c").created(ago(time.Minute))}, groups: []groupBuilder{group(time.Hour, "a", "a")}},
-		"seeks members of what is cut":                      {groups: []groupBuilder{group(30*time.Second, "a b", "").unready()}, wantSeek: []string{"g30s"}},
+		"seeks members of what is cut":                      {groups: []groupBuilder{group(30*time.Second, "a b", "").unready()}},
 		"does not seek those of what is uncut":              {groups: []groupBuilder{group(30*time.Second, "a b", "").uncut()}},
-		"waits a moment for members":                        {groups: []groupBuilder{group(30*time.Second, "a b", "a")}, wantSeek: []string{"g30s"}},
+		"waits a moment for members":                        {groups: []groupBuilder{group(30*time.Second, "a b", "a")}},
 		"reports strangers":                                 {groups: []groupBuilder{group(30*time.Second, "a b", "a b c")}, wantProblem: v1alpha1.ReasonGroupIncomplete, wantMessage: "holds data of others: c"},
 		"takes none while the kind is missing":              {missing: true, groups: nil, wantProblem: v1alpha1.ReasonGroupSnapshotAPIMissing},
 		"nor says that it lacks a class then":               {missing: true, claims: []claimBuilder{claim("a").of(driverA)}, wantProblem: v1alpha1.ReasonGroupSnapshotAPIMissing},
@@ -223,9 +220,6 @@ func TestMapGroup(t *testing.T) {
 			if got := namesOf(d.Evidence); tc.wantEvidence != nil && !slices.Equal(got, tc.wantEvidence) {
 				t.Errorf("evidence %v, want %v", got, tc.wantEvidence)
 			}
-			if got := namesOf(d.Seek); !slices.Equal(got, tc.wantSeek) {
-				t.Errorf("seeks the members of %v, want %v", got, tc.wantSeek)
-			}
 			if got := statusOf(d).SkipReason; !strings.Contains(got, tc.wantSkip) || (got == "") != (tc.wantSkip == "") {
 				t.Errorf("skipped: %q, want %q", got, tc.wantSkip)
 			}
@@ -239,22 +233,6 @@ func TestMapGroup(t *testing.T) {
 				t.Errorf("problems %v %q, want %q with %q", reasons, messages, tc.wantProblem, tc.wantMessage)
 			}
 		})
-	}
-}
-
-// Contract: GRP-3.
-func TestTimeAloneSeeksMembersForADay(t *testing.T) {
-	for age, want := range map[time.Duration]time.Duration{
-		10 * time.Second: 5 * time.Second, 23 * time.Hour: time.Hour, 24 * time.Hour: 0, 90 * 24 * time.Hour: 0,
-	} {
-		tc := groupCase{schedule: every("6h").suspended().grouped(), groups: []groupBuilder{group(age, "a b", "a")}}
-		d := tc.decide(t)
-		if len(d.Seek) != 1 {
-			t.Errorf("%s: an event has it look for %v", age, namesOf(d.Seek))
-		}
-		if got := d.Next; want == 0 && !got.IsZero() || want > 0 && !got.Equal(noon.Add(want)) {
-			t.Errorf("%s: next at %s, want in %s", age, got, want)
-		}
 	}
 }
 
@@ -444,46 +422,6 @@ func TestStrippedGroupsDecideAlike(t *testing.T) {
 	}
 	if got := v.(*groupv1.VolumeGroupSnapshot); len(got.Labels) != 1 || len(got.Annotations) != 2 || got.ManagedFields != nil {
 		t.Errorf("the cache keeps %+v", got.ObjectMeta)
-	}
-}
-
-// liveClaims is an API server with some PVCs.
-type liveClaims map[string]types.UID
-
-func (l liveClaims) Get(_ context.Context, name client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	uid, ok := l[name.Name]
-	if !ok {
-		return apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumeclaims"}, name.Name)
-	}
-	o.SetUID(uid)
-	return nil
-}
-
-func (l liveClaims) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
-
-// Contract: GRP-3.
-func TestMembersAreClaimedByTheUIDOfTheirPVC(t *testing.T) {
-	g := group(time.Hour, "a b", "a b c")
-	for name, tc := range map[string]struct {
-		live liveClaims
-		want []bool // of a, b and c
-	}{
-		"all there":       {liveClaims{"a": "a-uid", "b": "b-uid", "c": "c-uid"}, []bool{true, true, true}},
-		"another PVC b":   {liveClaims{"a": "a-uid", "b": "new-uid"}, []bool{true, false, true}},
-		"b is gone":       {liveClaims{"a": "a-uid"}, []bool{true, false, true}},
-		"strangers count": {liveClaims{}, []bool{false, false, true}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got []bool
-			for _, m := range g.members {
-				ours, err := claimsMember(t.Context(), tc.live, g.VolumeGroupSnapshot, m)
-				must(t, err)
-				got = append(got, ours)
-			}
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("claims %v, want %v", got, tc.want)
-			}
-		})
 	}
 }
 

@@ -15,14 +15,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
-// The members of a group snapshot are looked for again after half of the time since it was
-// cut, within these bounds, for a day: a driver that left a PVC out makes no member of it later.
-const (
-	seekSoonest = time.Second
-	seekLatest  = time.Hour
-	seekFor     = 24 * time.Hour
-)
-
 // elsewhereCheck is how often a group snapshot is checked that the floor keeps for a PVC which has left its group: no event
 // shows that another group of the PVC has a newer one.
 const elsewhereCheck = time.Hour
@@ -61,8 +53,8 @@ func (p *program) unsettled(of *subject, seen mapcontroller.Observation) time.Ti
 	return at
 }
 
-// retireGroups adds what concerns group snapshots alone: which of them cannot be deleted yet, those of other keys on which deletes
-// depend, and those whose members are sought.
+// retireGroups adds what concerns group snapshots alone: which of them cannot be deleted yet, and those of other keys on which
+// deletes depend.
 func (p *program) retireGroups(d *mapcontroller.Decision, of *subject, seen mapcontroller.Observation) {
 	b := &of.backups
 	if !b.ofGroup {
@@ -80,15 +72,5 @@ func (p *program) retireGroups(d *mapcontroller.Decision, of *subject, seen mapc
 	}
 	if len(seen.Unselected) > 0 && slices.Contains(of.decided.Verdicts, retention.Floor) {
 		d.Next = earliest(d.Next, seen.Now.Add(elsewhereCheck))
-	}
-	for i, v := range b.outputs {
-		s := &b.Whole.Snapshots[i]
-		if s.Uncut() || s.Deleting || len(b.lacks[i]) == 0 {
-			continue
-		}
-		d.Seek = append(d.Seek, v)
-		if since := seen.Now.Sub(s.AgeBase(seen.Now)); since < seekFor {
-			d.Next = earliest(d.Next, seen.Now.Add(min(max(since/2, seekSoonest), seekLatest)))
-		}
 	}
 }

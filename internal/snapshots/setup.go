@@ -28,6 +28,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/members"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
@@ -82,7 +83,7 @@ func MapController(o Options, recorder events.EventRecorder, maxInFlight int) ma
 }
 
 func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *metrics.Metrics) mapcontroller.MapController {
-	r := newReporter(recorder, o.Clock, f, m)
+	r, ofGroups := newReporter(recorder, o.Clock, f, m), members.New(o)
 	var relatedKinds []mapcontroller.Input
 	originIn := func(*v1alpha1.SnapshotSchedule) origin { return origin{} }
 	clusterWide := len(o.Namespaces) == 0 // else Roles must suffice
@@ -119,6 +120,9 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 			f.onChange(parent, before, after)
 			r.deletes.observed(before, after)
 		}
+		if children := c.Outputs[i].Children; children != nil {
+			children.Cached = ofGroups.Of
+		}
 	}
 	c.Compile = func(parent client.Object) (mapcontroller.Program, error) {
 		s := parent.(*v1alpha1.SnapshotSchedule)
@@ -133,9 +137,14 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	c.RelatedKinds = relatedKinds
 	c.ParentChanged = scheduleChanged
 	var wakeStatus func(types.NamespacedName, time.Duration)
-	c.Connect = func(a mapcontroller.Access) { f.controller, wakeStatus = a, a.WakeStatus }
+	c.Connect = func(a mapcontroller.Access) { f.controller, ofGroups.Engine, wakeStatus = a, a, a.WakeStatus }
 	c.MayCreate = f.mayCreate
-	c.Report = r.report
+	c.PrepareOptional = ofGroups.Start
+	c.Report = func(parent client.Object, mapKey string, previous, decided any, outcome mapcontroller.Outcome) any {
+		key := mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey}
+		outcome.Failed = append(outcome.Failed, ofGroups.Failed(key)...)
+		return r.report(parent, mapKey, previous, decided, outcome)
+	}
 	unmatched := newNoMatches(o.Stores)
 	c.ParentDeleted = func(schedule types.NamespacedName) {
 		unmatched.forget(schedule)
@@ -217,7 +226,7 @@ func kinds() mapcontroller.MapController {
 			Adoptable:  func(_, o client.Object) bool { return backup.IsGroupKey(o.GetLabels()[v1alpha1.LabelMapKey]) },
 			Optional:   true,
 			Sources:    backup.SourcesOf,
-			Children:   &members,
+			Children:   &mapcontroller.Children{Is: isMember, Live: members.Live},
 			Settles:    settles,
 		}},
 		SteadyAfter: settleFor,

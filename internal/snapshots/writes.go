@@ -15,6 +15,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/members"
 )
 
 // written is what the rules about the writes of a pass read.
@@ -155,7 +156,7 @@ func problemOf(f mapcontroller.Failure) Problem {
 		if _, isSchedule := f.Object.(*v1alpha1.SnapshotSchedule); isSchedule {
 			p.Message = report.Settled(f.Err, name, maxProblem)
 		}
-	case mapcontroller.VerbLabel:
+	case members.VerbLabel:
 		p.Reason = v1alpha1.ReasonLabelFailed
 	case mapcontroller.VerbAdopt:
 		p.Reason = v1alpha1.ReasonAdoptionRefused

@@ -16,17 +16,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 const (
-	// setLabel groups ConfigMaps, sourcesNote has the UIDs of those that a Gadget was made from, and
-	// gadgetLabel is on the Widgets that belong to one.
+	// setLabel groups ConfigMaps, and sourcesNote has the UIDs of those that a Gadget was made from.
 	setLabel    = "enginetest.mapcontroller.dev/set"
 	sourcesNote = "enginetest.mapcontroller.dev/sources"
-	gadgetLabel = "enginetest.mapcontroller.dev/gadget"
 	lingering   = "enginetest.mapcontroller.dev/linger"
 	// dropNote on a Bucket has Gadgets deleted, keepNote on a Widget keeps its Gadget.
 	dropNote = "enginetest.mapcontroller.dev/drop"
@@ -39,6 +42,50 @@ const (
 type sets struct {
 	mu   sync.Mutex
 	seen map[string]mapcontroller.Observation // by map key
+
+	engine mapcontroller.Access
+	cache  cache.Cache // of widgets, which are children of gadgets
+}
+
+// watch implements MapController.PrepareOptional.
+func (s *sets) watch(ctx context.Context, h mapcontroller.Host) (err error) {
+	if s.cache, err = h.NewCache(cache.Options{}); err != nil {
+		return err
+	}
+	go func() { _ = s.cache.Start(ctx) }()
+	_, err = h.Objects("children", controller.Options{
+		CacheSyncTimeout: mapcontroller.CacheSyncTimeout,
+		Reconciler: reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			var gadgets GadgetList
+			err := h.Cache.List(ctx, &gadgets, client.InNamespace(req.Namespace))
+			for i := range gadgets.Items {
+				if key, owned := s.engine.KeyOf(&gadgets.Items[i]); owned {
+					s.engine.Enqueue(key, 0)
+				}
+			}
+			return reconcile.Result{}, err
+		}),
+	}, source.Kind(s.cache, &Widget{}, &handler.TypedEnqueueRequestForObject[*Widget]{}))
+	s.cache.WaitForCacheSync(ctx)
+	return err
+}
+
+func (s *sets) widgets(output client.Object) []client.Object {
+	all, _ := liveWidgets(context.Background(), s.cache, output)
+	return slices.DeleteFunc(all, func(o client.Object) bool { return !isChild(output, o) })
+}
+
+func liveWidgets(ctx context.Context, live client.Reader, output client.Object) (all []client.Object, err error) {
+	var found WidgetList
+	err = live.List(ctx, &found, client.InNamespace(output.GetNamespace()))
+	for i := range found.Items {
+		all = append(all, &found.Items[i])
+	}
+	return all, err
+}
+
+func isChild(output, o client.Object) bool {
+	return mapcontroller.Refers(o, output) && o.(*Widget).Spec.Color != "other"
 }
 
 func (s *sets) of(key string) func() mapcontroller.Observation {
@@ -53,14 +100,10 @@ func (s *sets) change(c *mapcontroller.MapController) {
 	c.Inputs = []mapcontroller.Input{{Object: &corev1.ConfigMap{}, Resource: "configmaps"}}
 	c.Outputs = []mapcontroller.Output{{
 		Object: &Gadget{}, Resource: "gadgets", Optional: true, Settles: settling,
-		Sources: func(o client.Object) []string { return strings.Split(o.GetAnnotations()[sourcesNote], ",") },
-		Children: &mapcontroller.Children{
-			Object: &Widget{}, Label: gadgetLabel,
-			Claims: func(_ context.Context, _ client.Reader, _, child client.Object) (bool, error) {
-				return child.(*Widget).Spec.Color != "other", nil
-			},
-		},
+		Sources:  func(o client.Object) []string { return strings.Split(o.GetAnnotations()[sourcesNote], ",") },
+		Children: &mapcontroller.Children{Is: isChild, Cached: s.widgets, Live: liveWidgets},
 	}}
+	c.PrepareOptional, c.Connect = s.watch, func(a mapcontroller.Access) { s.engine = a }
 	c.Release.Finalizer, c.Release.Lingers = lingering, func(client.Object) bool { return true }
 	c.ParentChanged = func(before, after client.Object) bool {
 		return before.GetAnnotations()[dropNote] != after.GetAnnotations()[dropNote]
@@ -78,9 +121,6 @@ func (s *sets) change(c *mapcontroller.MapController) {
 					return d
 				}
 				for _, o := range seen.Outputs {
-					if len(seen.Children) == 0 {
-						d.Seek, d.Next = append(d.Seek, o), seen.Now.Add(200*time.Millisecond)
-					}
 					kept := slices.ContainsFunc(seen.Children, func(c client.Object) bool { _, keeps := c.GetAnnotations()[keepNote]; return keeps })
 					if drop && !kept {
 						d.Delete = append(d.Delete, mapcontroller.Removal{Object: o, Reason: "Dropped"})
@@ -163,15 +203,11 @@ var _ = Describe("Several inputs under one key", Serial, func() {
 		Expect(b.Finalizers).To(ContainElement(lingering))
 		x := gadgets()[0]
 
-		By("finding their children, and labeling those that are claimed")
+		By("observing their children")
 		widget("mine", "", &x)
-		stranger := widget("stranger", "other", &x)
-		alone := widget("alone", "", nil)
+		widget("stranger", "other", &x)
+		widget("alone", "", nil)
 		Eventually(func() []string { return names(all.of("set-x")().Children) }).Should(Equal([]string{"mine"}))
-		for _, w := range []*Widget{stranger, alone} {
-			Expect(api.Get(ctx, client.ObjectKeyFromObject(w), w)).To(Succeed())
-			Expect(w.Labels).NotTo(HaveKey(gadgetLabel))
-		}
 
 		By("observing what an output was made from after it has left the key")
 		patch(ctx, a, func(c *corev1.ConfigMap) { c.Labels[setLabel] = "z" })

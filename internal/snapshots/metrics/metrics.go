@@ -14,6 +14,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/members"
 	"mapcontroller.dev/snapshotschedule/internal/version"
 )
 
@@ -193,7 +194,7 @@ func (m *Metrics) eachCounted(do func(vec *prometheus.MetricVec, more ...string)
 	}
 	for _, verb := range []mapcontroller.Verb{
 		mapcontroller.VerbCreate, mapcontroller.VerbUpdate, mapcontroller.VerbDelete,
-		mapcontroller.VerbAdopt, mapcontroller.VerbRelease, mapcontroller.VerbLabel,
+		mapcontroller.VerbAdopt, mapcontroller.VerbRelease, members.VerbLabel,
 	} {
 		do(m.refused.MetricVec, string(verb))
 	}

@@ -8,7 +8,6 @@
 //	execute.go      carries out a plan, and reports the outcome
 //	create.go       creates, and what AlreadyExists means
 //	update.go       updates, also of what others change again and again
-//	children.go     finds and labels the children of outputs
 //	owner.go        adds and removes the parent's controllerRef; the patch that other files write with, too
 //	delete.go       confirmed deletes, held to the observed state
 //	finalizer.go    the parent's finalizer: releases all outputs of a parent that owns by labels, and holds

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,8 +43,6 @@ type Executor struct {
 
 	// released holds a version of each parent to which no output refers.
 	released sync.Map
-	// sought is when the children of outputs were looked for.
-	sought sought
 }
 
 // Outcome is what became of a plan.
@@ -80,7 +76,6 @@ const (
 	VerbDelete  Verb = "delete"
 	VerbAdopt   Verb = "adopt"
 	VerbRelease Verb = "release"
-	VerbLabel   Verb = "label"
 )
 
 // Failure is one write that failed.
@@ -205,9 +200,6 @@ func (e *Executor) Run(ctx context.Context, w Work) (Outcome, time.Duration, err
 		r.backingOff(VerbAdopt, o)
 	}
 	r.adoptAll(ctx)
-	for _, o := range p.Seek {
-		r.object(ctx, VerbLabel, o, func() error { return r.label(ctx, o) })
-	}
 	r.deleteAll(ctx)
 	return r.outcome, r.finish(), r.err()
 }
@@ -215,9 +207,6 @@ func (e *Executor) Run(ctx context.Context, w Work) (Outcome, time.Duration, err
 // finish returns the delay until the next pass.
 func (r *run) finish() time.Duration {
 	wanted := slices.Concat(r.work.Aside, r.work.Plan.Adopt, r.work.Plan.Release)
-	for _, o := range r.work.Plan.Seek {
-		wanted = append(wanted, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: attemptOf(VerbLabel, o)}})
-	}
 	for _, d := range r.work.Plan.Delete {
 		wanted = append(wanted, d.Object)
 	}
@@ -282,25 +271,16 @@ func (r *run) tried(ctx context.Context, verb Verb, o client.Object, err error) 
 	if err != nil {
 		// Also where the object has changed or is gone: a cache that lags must not cost
 		// requests and turns until it catches up.
-		r.executor.Attempts.Failed(r.work.Request, attemptOf(verb, o), r.result(ctx, verb, o, err))
+		r.executor.Attempts.Failed(r.work.Request, o.GetUID(), r.result(ctx, verb, o, err))
 		return
 	}
-	r.executor.Attempts.Succeeded(r.work.Request, attemptOf(verb, o))
-}
-
-// attemptOf is what a write backs off by: the labels of an output's children are other objects', and neither hold up a
-// delete of the output nor end its backoff.
-func attemptOf(verb Verb, o client.Object) types.UID {
-	if verb == VerbLabel {
-		return o.GetUID() + "/labels"
-	}
-	return o.GetUID()
+	r.executor.Attempts.Succeeded(r.work.Request, o.GetUID())
 }
 
 // backingOff returns whether a write failed before and is not due again. Its error is
 // reported once more.
 func (r *run) backingOff(verb Verb, o client.Object) bool {
-	attempts, err := r.executor.Attempts.BackingOff(r.work.Request, attemptOf(verb, o))
+	attempts, err := r.executor.Attempts.BackingOff(r.work.Request, o.GetUID())
 	if err != nil {
 		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err, BackingOff: true})
 	}

@@ -47,8 +47,8 @@ func TestConfirmReadsChildrenLive(t *testing.T) {
 			// b is deleted while a has a child, unless one of b's keeps it.
 			e.Program.Tombstone = func(seen plan.Observation) (d plan.Decision) {
 				kind := e.Kinds.Output(a).Children
-				kept := slices.ContainsFunc(kind.Of(b, seen.Children), func(c client.Object) bool { _, keeps := c.GetAnnotations()["keep"]; return keeps })
-				if len(kind.Of(a, seen.Children)) > 0 && !kept {
+				kept := slices.ContainsFunc(fixture.Children(kind, b, seen.Children), func(c client.Object) bool { _, keeps := c.GetAnnotations()["keep"]; return keeps })
+				if len(fixture.Children(kind, a, seen.Children)) > 0 && !kept {
 					d.Delete, d.Evidence = fixture.DeleteAllBut(seen.Outputs, "a"), seen.Outputs[:1]
 				}
 				return d

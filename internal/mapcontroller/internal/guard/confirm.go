@@ -10,9 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -299,37 +297,18 @@ func (g *Guard) liveChildren(
 	of = slices.DeleteFunc(of, func(o client.Object) bool { return g.Kinds.Output(o).Children == nil })
 	live := make([][]client.Object, len(of))
 	err := g.inParallel(ctx, len(of), func(ctx context.Context, i int) (err error) {
-		kind := g.Kinds.Output(of[i]).Children
-		labeled := client.MatchingLabels{kind.Label: of[i].GetName()}
-		live[i], err = g.list(ctx, kind.Object, client.InNamespace(of[i].GetNamespace()), labeled)
+		live[i], err = g.Kinds.Output(of[i]).Children.Live(ctx, g.Live, of[i])
 		return err
 	})
-	children := seen.Children
+	children := slices.Clone(seen.Children)
 	for i, o := range of {
-		kind := g.Kinds.Output(o).Children
-		cached := kind.Of(o, children)
-		children = slices.DeleteFunc(slices.Clone(children), func(child client.Object) bool { return slices.Contains(cached, child) })
-		children = append(children, kind.Of(o, live[i])...)
+		is := g.Kinds.Output(o).Children.Is
+		children = slices.DeleteFunc(children, func(child client.Object) bool { return is(o, child) })
+		for _, child := range live[i] {
+			if is(o, child) {
+				children = append(children, child)
+			}
+		}
 	}
 	return children, err
-}
-
-// list returns all live objects of a kind, page by page.
-func (g *Guard) list(ctx context.Context, kind client.Object, opts ...client.ListOption) (all []client.Object, err error) {
-	for next := ""; ; {
-		page, err := g.Kinds.NewList(kind)
-		if err != nil {
-			return nil, err
-		}
-		if err := g.Live.List(ctx, page, append(opts, client.Limit(metadataPage), client.Continue(next))...); err != nil {
-			return nil, err
-		}
-		err = meta.EachListItem(page, func(o runtime.Object) error {
-			all = append(all, o.(client.Object))
-			return nil
-		})
-		if next = page.GetContinue(); err != nil || next == "" {
-			return all, err
-		}
-	}
 }

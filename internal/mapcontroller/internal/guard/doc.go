@@ -4,7 +4,7 @@
 // Package guard confirms on live reads what was decided on a cache, before
 // anything is deleted or adopted. It also makes the other live reads of its callers.
 //
-//	guard.go    whether a parent may adopt; unlabeled children; the API server's time; pages of live metadata
+//	guard.go    whether a parent may adopt; the API server's time; pages of live metadata
 //	confirm.go  plans again on live objects and keeps the deletes of both plans
-//	shared.go   live reads of parents, inputs, related objects and unlabeled children, which keys share for a moment
+//	shared.go   live reads of parents, inputs and related objects, which keys share for a moment
 package guard

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -54,48 +53,6 @@ type Guard struct {
 	inputs shared[string, map[string][]client.Object]
 	// related are nil where they are gone.
 	related shared[plan.ID, client.Object]
-	// offspring are the objects of a kind in a namespace that have owners, by the UID of the owner.
-	offspring shared[offspringOf, map[types.UID][]client.Object]
-}
-
-type offspringOf struct {
-	kind, owner schema.GroupVersionKind
-	namespace   string
-}
-
-// Offspring returns the live children of an output that are not labeled. What it lists is shared for a moment: it may be too late
-// for what has just been made.
-func (g *Guard) Offspring(ctx context.Context, output client.Object) (found []client.Object, err error) {
-	kind := g.Kinds.Output(output).Children
-	ctx, _ = transport.WithSkew(ctx) // which a shared read needs; labels do not depend on it
-	of := offspringOf{g.Kinds.GVK(kind.Object), g.Kinds.Of(output), output.GetNamespace()}
-	byOwner, _, err := g.offspring.get(ctx, g.Clock, of, func(ctx context.Context) (map[types.UID][]client.Object, error) {
-		byOwner := map[types.UID][]client.Object{}
-		unlabeled, err := labels.Parse("!" + kind.Label)
-		if err != nil {
-			return nil, err
-		}
-		return byOwner, EachMetadata(ctx, g.Live, of.kind, func(o client.Object) {
-			name := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}
-			for _, owner := range o.GetOwnerReferences() {
-				if owner.Kind == of.owner.Kind {
-					byOwner[owner.UID] = append(byOwner[owner.UID], name)
-				}
-			}
-		}, client.InNamespace(of.namespace), client.MatchingLabelsSelector{Selector: unlabeled})
-	})
-	for _, name := range byOwner[output.GetUID()] {
-		child := plan.EmptyLike(kind.Object)
-		err := g.Live.Get(ctx, client.ObjectKeyFromObject(name), child)
-		_, labeled := child.GetLabels()[kind.Label]
-		switch {
-		case client.IgnoreNotFound(err) != nil:
-			return nil, err
-		case err == nil && !labeled && kind.Includes(output, child):
-			found = append(found, child)
-		}
-	}
-	return found, err
 }
 
 // MayAdopt returns nil if the API server holds the parent with this UID and it

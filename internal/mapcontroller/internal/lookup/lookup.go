@@ -22,8 +22,6 @@ import (
 // name: the cost of a read depends on the key, not on the namespace. The objects are shared with
 // the cache and must never be changed.
 type Objects struct {
-	// ChildStores hold the children of outputs. They fill themselves like those of a manager's cache.
-	ChildStores *informer.Stores
 	// Decided returns a parent as it is decided about. Nil: as it is.
 	Decided func(parent client.Object) client.Object
 
@@ -43,7 +41,7 @@ type Objects struct {
 // New returns Objects of a controller. Its name prefixes those of the indexes, because two
 // controllers may read the same kind. The given parent is an empty one.
 func New(name string, kinds *plan.Kinds, parent client.Object, clusterScoped bool, stores *informer.Stores) *Objects {
-	l := &Objects{ChildStores: informer.NewStores(), stores: stores, kinds: kinds, parent: parent, clusterScoped: clusterScoped}
+	l := &Objects{stores: stores, kinds: kinds, parent: parent, clusterScoped: clusterScoped}
 	l.byKey = informer.Index{Name: name + "/key", Values: func(input client.Object) []string {
 		return []string{l.Scope(input) + "/" + l.kinds.MapKey(input)}
 	}}
@@ -74,11 +72,6 @@ func (l *Objects) OutputIndexers(kind int) toolscache.Indexers {
 		return informer.Indexers(l.byOwner, l.byOwnerAndKey, l.bySource)
 	}
 	return informer.Indexers(l.byOwner, l.byOwnerAndKey)
-}
-
-// ChildIndexers returns the indexes that the stores of the children of an output kind need.
-func (l *Objects) ChildIndexers(kind int) toolscache.Indexers {
-	return informer.Indexers(byOutput(l.kinds.Outputs[kind].Children))
 }
 
 // Scope is the namespace within which a parent finds an object.
@@ -169,22 +162,14 @@ func (l *Objects) Elsewhere(parent plan.Parent, mapKey string, selected, outputs
 	return found
 }
 
-// Children returns the labeled children of outputs.
+// Children returns the cached children of outputs.
 func (l *Objects) Children(outputs []client.Object) (children []client.Object) {
 	for _, o := range outputs {
 		if kind := l.kinds.Output(o).Children; kind != nil && !informer.IsGeneric(o) {
-			found := l.ChildStores.ByIndex(nil, kind.Object, byOutput(kind), o.GetNamespace()+"/"+o.GetName())
-			children = append(children, kind.Of(o, found)...)
+			children = append(children, kind.Cached(o)...)
 		}
 	}
 	return children
-}
-
-// byOutput finds children by the output that their label names.
-func byOutput(kind *plan.Children) informer.Index {
-	return informer.Index{Name: "output", Values: func(child client.Object) []string {
-		return []string{child.GetNamespace() + "/" + child.GetLabels()[kind.Label]}
-	}}
 }
 
 // Outputs returns what a parent controls for a map key, and the orphans that

@@ -59,11 +59,6 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 		p.fail(err)
 	}
 	k.remove(&p, d, seen, ensured)
-	for _, o := range d.Seek {
-		if have := k.Find(seen.Outputs, o); have != nil && k.Find(p.Adopt, have) == nil {
-			p.Seek = append(p.Seek, have)
-		}
-	}
 	return p
 }
 

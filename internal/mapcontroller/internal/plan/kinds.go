@@ -86,44 +86,23 @@ type Output struct {
 	// Sources returns the MapController.MapKey of the inputs that an output was made from.
 	// Nil: that is its map key.
 	Sources func(output client.Object) []string
-	// Children are what something else makes for an output. Nil: nothing does.
+	// Children are what something else makes for an output. If nil, nothing does.
 	Children *Children
 	// Settles is how old an output must be before it may be deleted, by anybody: its
 	// parent keeps MapController.Finalizer as long. Zero: it may be at once.
 	Settles time.Duration
 }
 
-// Children are objects that something else makes for an output, of one kind. They refer to
-// it as an owner. Once they are found, they carry a label with its name, and only those
-// that do are cached and observed.
+// Children are how decisions read objects that something else makes for an output. All are set, except that only a controller
+// needs Cached.
 type Children struct {
-	// Object is an empty object of the kind.
-	Object client.Object
-	// Label is their label.
-	Label string
-	// Strip reduces an object to what decisions read. Nil: it stays whole.
-	Strip func(any) (any, error)
-	// Made returns whether an object that refers to an output was made for it: whoever may create
-	// objects can name any owner. It reads only what Strip keeps. Nil: it was.
-	Made func(output, child client.Object) bool
-	// Claims returns whether an object that refers to an output, and carries no label, is
-	// to be labeled. It may read live. Nil: it is.
-	Claims func(ctx context.Context, live client.Reader, output, child client.Object) (bool, error)
-}
-
-// Of returns those of some objects that are children of an output.
-func (c *Children) Of(output client.Object, objects []client.Object) (children []client.Object) {
-	for _, o := range objects {
-		if o.GetLabels()[c.Label] == output.GetName() && c.Includes(output, o) {
-			children = append(children, o)
-		}
-	}
-	return children
-}
-
-// Includes returns whether an object, labeled or not, is a child of an output.
-func (c *Children) Includes(output, o client.Object) bool {
-	return o.GetNamespace() == output.GetNamespace() && Refers(o, output) && (c.Made == nil || c.Made(output, o))
+	// Is returns whether an object is a child of an output.
+	Is func(output, o client.Object) bool
+	// Cached returns the children of an output that a cache has. Their events are their user's: see Access.KeyOf.
+	Cached func(output client.Object) []client.Object
+	// Live lists those that the API server has, perhaps with others. Before a delete, it replaces the children of the evidence
+	// and of what is deleted.
+	Live func(ctx context.Context, live client.Reader, output client.Object) ([]client.Object, error)
 }
 
 // Kinds are the kinds of one controller, told apart by GroupVersionKind.
@@ -143,7 +122,6 @@ type Kinds struct {
 	// Live are the related kinds that are read live before a delete.
 	Live []schema.GroupVersionKind
 
-	scheme  *runtime.Scheme
 	byType  map[reflect.Type]schema.GroupVersionKind
 	inputs  map[schema.GroupVersionKind]*Input
 	outputs map[schema.GroupVersionKind]*Output
@@ -155,7 +133,7 @@ func NewKinds(
 	scheme *runtime.Scheme, parent client.Object, owns Ownership, inputs []Input, outputs []Output, related ...Input,
 ) (*Kinds, error) {
 	k := &Kinds{
-		scheme: scheme, Ownership: owns, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
+		Ownership: owns, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
 		inputs: map[schema.GroupVersionKind]*Input{}, outputs: map[schema.GroupVersionKind]*Output{},
 		MapKey: func(input metav1.Object) string { return string(input.GetUID()) },
 	}
@@ -180,10 +158,6 @@ func NewKinds(
 		if outputs[i].Optional {
 			k.Needed, k.Optional = k.Needed[:len(k.Needed)-1], append(k.Optional, gvk)
 		}
-		if outputs[i].Children != nil {
-			_, err := k.NewList(outputs[i].Children.Object)
-			unknown = append(unknown, err)
-		}
 		if outputs[i].Conditions == nil {
 			outputs[i].Conditions = StatusConditions
 		}
@@ -206,22 +180,6 @@ func (k *Kinds) Of(o client.Object) schema.GroupVersionKind {
 		return gvk
 	}
 	return o.GetObjectKind().GroupVersionKind()
-}
-
-// GVK returns the kind of an object of any kind that the scheme knows.
-func (k *Kinds) GVK(o client.Object) schema.GroupVersionKind {
-	gvk, _ := apiutil.GVKForObject(o, k.scheme)
-	return gvk
-}
-
-// NewList returns an empty list of the kind of an object.
-func (k *Kinds) NewList(o client.Object) (client.ObjectList, error) {
-	of := k.GVK(o)
-	list, err := k.scheme.New(of.GroupVersion().WithKind(of.Kind + "List"))
-	if err != nil {
-		return nil, err
-	}
-	return list.(client.ObjectList), nil
 }
 
 // Input returns the kind of an input; nil if it is of none.

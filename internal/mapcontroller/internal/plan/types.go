@@ -101,7 +101,7 @@ type Observation struct {
 	// Elsewhere are the parent's outputs of other keys that were made from the same inputs (Output.Sources). A
 	// decision may depend on them, and cannot change them.
 	Elsewhere []client.Object
-	// Children are those children of Outputs and of Elsewhere that carry the label of their kind.
+	// Children are the cached children of Outputs and of Elsewhere: see Output.Children.
 	Children []client.Object
 	// Related are other objects that the decision reads.
 	Related []client.Object
@@ -123,8 +123,6 @@ type Decision struct {
 	// Evidence are the observed outputs, also of other keys, on which the deletes depend. They are
 	// read live before any delete, and the decision is made again with them.
 	Evidence []client.Object
-	// Seek are observed outputs whose children are to be found, and labeled.
-	Seek []client.Object
 	// Next is when the decision may change by time alone; zero: never.
 	Next time.Time
 	// Status is the key's part of the parent's status. Nil: it has none.
@@ -179,7 +177,6 @@ type Plan struct {
 	// Withheld is set if deletes wait: for adoptions, releases, or outputs to settle.
 	Withheld bool
 	Evidence []client.Object
-	Seek     []client.Object
 	Next     time.Time
 	Key      KeyStatus
 	// Err says what is wrong with the decision. The rest of the plan holds.

@@ -117,7 +117,7 @@ func (o *operator) run(ctx context.Context) error {
 	o.running.Go(func() { _ = informers.Start(ctx) })
 	engine, err := snapshots.MapController(options, &events.FakeRecorder{}, o.inFlight).SetupWith(mapcontroller.Host{
 		Dependencies: mapcontroller.Dependencies{Client: api, Live: api, Scheme: cluster.Scheme, Discovery: allInstalled{}},
-		Log:          logr.Discard(), Cache: informers, Statuses: runsIn[reconcile.Request](ctx, o), Keys: runsIn[mapcontroller.Request](ctx, o),
+		Log:          logr.Discard(), Cache: informers, Objects: runsIn[reconcile.Request](ctx, o), Keys: runsIn[mapcontroller.Request](ctx, o),
 		NewCache: func(other cache.Options) (cache.Cache, error) {
 			other.HTTPClient, other.Scheme, other.Mapper = httpClient, cluster.Scheme, mapper
 			return cache.New(config, other)

@@ -5,7 +5,6 @@ package execute
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -14,93 +13,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
-
-// Contract: GRP-3.
-func TestLabelsTheChildrenThatAreClaimed(t *testing.T) {
-	a := fixture.Output("a")
-	unlabeled := func(c *corev1.ConfigMap) { c.Labels = nil }
-	stored := []client.Object{
-		fixture.Parent(), a,
-		fixture.Child("new", a, unlabeled), fixture.Child("refused", a, unlabeled), fixture.Child("unmade", a, unlabeled),
-		fixture.Child("stranger", fixture.Output("b"), unlabeled), fixture.Child("labeled", fixture.Output("b")),
-	}
-	out := fixture.OutputsWithChildren()
-	out.Children.Made = func(_, child client.Object) bool { return child.GetName() != "unmade" } // or is not yet
-	out.Children.Claims = func(_ context.Context, _ client.Reader, _, child client.Object) (bool, error) {
-		return child.GetName() != "refused", nil
-	}
-	h := newHarness(t, []client.Object{fixture.Parent(), a}, stored, out)
-	h.env.Program.Tombstone = func(seen plan.Observation) plan.Decision { return plan.Decision{Seek: seen.Outputs} }
-	if outcome, _, err := h.pass(t); err != nil || len(outcome.Failed) > 0 {
-		t.Fatal(outcome.Failed, err)
-	}
-	for name, want := range map[string]string{"new": "a", "refused": "", "unmade": "", "stranger": "", "labeled": "b"} {
-		var c corev1.ConfigMap
-		if err := h.api.Stored.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: name}, &c); err != nil {
-			t.Fatal(err)
-		}
-		if got := c.Labels["test/output"]; got != want {
-			t.Errorf("%s has the label %q, want %q", name, got, want)
-		}
-	}
-	// The next pass may share the list of the first, which shows "new" without a label.
-	if outcome, _, err := h.pass(t); err != nil || len(outcome.Failed) > 0 || h.api.Count("patch") != 1 {
-		t.Errorf("failed %v, %v; %d patches, want that of the first pass", outcome.Failed, err, h.api.Count("patch"))
-	}
-	h.api.Fail(errTest, "list")
-	h.after(time.Minute)
-	if outcome, _, err := h.pass(t); err == nil || len(outcome.Failed) != 1 || outcome.Failed[0].Verb != VerbLabel {
-		t.Errorf("failed %v, %v; want that of a label", failures(outcome), err)
-	}
-}
-
-// Children that can never be labeled keep no output from being deleted, and labels that are made end no backoff of a
-// delete that is refused.
-//
-// Contract: GRP-3.
-func TestLabelsAndDeletesOfAnOutputBackOffByThemselves(t *testing.T) {
-	setup := func(t *testing.T) *harness {
-		a := fixture.Output("a")
-		child := fixture.Child("new", a, func(c *corev1.ConfigMap) { c.Labels = nil })
-		h := newHarness(t, []client.Object{fixture.Parent(), a}, []client.Object{fixture.Parent(), a, child}, fixture.OutputsWithChildren())
-		h.env.Program.Tombstone = func(seen plan.Observation) plan.Decision {
-			return plan.Decision{Seek: seen.Outputs, Delete: fixture.DeleteAllBut(seen.Outputs)}
-		}
-		return h
-	}
-	t.Run("labels are refused", func(t *testing.T) {
-		h := setup(t)
-		h.api.Fail(forbidden, "patch")
-		var gone []string
-		for i := range 20 {
-			h.after(time.Duration(i) * time.Minute)
-			outcome, _, _ := h.pass(t)
-			if gone = deleted(outcome); len(gone) > 0 {
-				break
-			}
-		}
-		if len(gone) != 1 {
-			t.Errorf("deleted %v in 20 minutes, want a", gone)
-		}
-	})
-	t.Run("deletes are refused", func(t *testing.T) {
-		h := setup(t)
-		h.api.Fail(forbidden, "delete")
-		for i := range 600 {
-			h.after(time.Duration(i) * time.Second)
-			_, _, _ = h.pass(t)
-		}
-		if n := h.api.Count("delete"); n > 15 {
-			t.Errorf("%d attempts to delete in 10 minutes", n)
-		}
-	})
-}
 
 // The garbage collector deletes outputs with their parent: it must not while one has not settled.
 //
@@ -196,36 +113,5 @@ func TestReleaseWithoutARoleForAnOptionalKind(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestChildrenAreSoughtEverMoreRarely(t *testing.T) {
-	var s sought
-	searches := func(from, to time.Duration) (n int) {
-		for at := from; at < to; at += time.Second {
-			if s.due("uid", fixture.Now.Add(at)) {
-				n++
-			}
-		}
-		return n
-	}
-	if n := searches(0, time.Minute); n < 8 || n > 20 {
-		t.Errorf("%d searches in the first minute", n)
-	}
-	if n := searches(time.Minute, 24*time.Hour); n < 24 || n > 50 {
-		t.Errorf("%d searches in the rest of the day", n)
-	}
-	if n := searches(24*time.Hour, 72*time.Hour); n > 1 {
-		t.Errorf("%d searches in the two days after", n)
-	}
-	for i := range 2000 {
-		s.due(types.UID(fmt.Sprint(i)), fixture.Now.Add(time.Duration(i)*time.Minute))
-	}
-	if len(s.at) > 1100 {
-		t.Errorf("%d outputs are remembered", len(s.at))
-	}
-	s.forget("1999")
-	if !s.due("1999", fixture.Now.Add(2000*time.Minute)) || !s.due("1999", fixture.Now) {
-		t.Error("not sought after a failure, or after the clock was set back")
 	}
 }
