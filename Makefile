@@ -79,7 +79,7 @@ SITE ?= dist/site
 .PHONY: site
 site: ## Build README and docs as a site that needs no server, in SITE.
 	HUGO_PARAMS_VERSION="$${SITE_VERSION:-$$(git describe --tags --dirty --match 'v[0-9]*' 2>/dev/null || echo dev)}" \
-	$(HUGO) --source hack/site --destination '$(abspath $(SITE))' --cleanDestinationDir --noBuildLock >/dev/null
+	$(HUGO) --source hack/site --destination '$(abspath $(SITE))' --cleanDestinationDir --noBuildLock --panicOnWarning >/dev/null
 
 .PHONY: site-diagrams
 site-diagrams: ## Draw the diagrams of the pages for the site. Needs npm and chromium.

@@ -20,15 +20,16 @@
   });
 
   // Every word must occur. First is a section whose heading is the query, then a page whose title has all words.
-  const score = ({ title, heading, text }, words) => {
+  const score = ({ entry, title, heading, text }, words) => {
     let sum = 0;
     for (const word of words) {
       const found = (title.includes(word) ? 8 : 0) + (heading.includes(word) ? 10 : 0) + (text.includes(word) ? 1 : 0);
       if (!found) return 0;
       sum += found;
     }
-    if (heading === words.join(" ")) return sum + 40;
-    return heading || !words.every((word) => title.includes(word)) ? sum : sum + 25;
+    if (heading === words.join(" ")) sum += 40;
+    if (!heading && words.every((word) => title.includes(word))) sum += 25;
+    return /^(docs\/contribute|changelog|contributing)/.test(entry.path) ? sum / 4 : sum; // for developers
   };
 
   const marked = (text, words) => {
