@@ -148,6 +148,33 @@ var _ = Describe("Who types what a page shows", Ordered, func() {
 		Expect(owners(ctx, r.namespace)()).To(HaveEach(BeEmpty()))
 	}, NodeTimeout(2*time.Minute))
 
+	It("holds and releases a snapshot, suspends a schedule, and requests snapshots of it", func(ctx context.Context) {
+		r := has(ctx, "nightly", "pgdata")
+		snapshot := cluster.Snapshots(ctx, r.namespace)[0].Name
+		held := func() string {
+			return r.types(ctx, "kubectl get volumesnapshot "+snapshot+` -o jsonpath='{.metadata.annotations.snapshots\.mapcontroller\.dev/hold}'`)
+		}
+		pages := shown("tasks/hold.md", "kubectl")
+		Expect(pages).To(HaveLen(4))
+		for i, commands := range pages {
+			r.types(ctx, strings.ReplaceAll(commands, "pgdata-20261121100928-46grgsginy", snapshot))
+			if i < 2 { // with the plugin, and without it
+				Expect(held()).To(HaveSuffix("before the upgrade to 18"))
+				r.types(ctx, "kubectl snapsched unhold "+snapshot)
+				Expect(held()).To(BeEmpty())
+			}
+		}
+		Expect(owners(ctx, r.namespace)()).To(HaveExactElements(BeEmpty()), "it is released")
+
+		suspends := strings.SplitAfter(shown("tasks/suspend.md", "nightly")[0], "kubectl get snapsched\n")
+		Expect(suspends).To(HaveLen(2))
+		r.types(ctx, suspends[0])
+		r.types(ctx, strings.ReplaceAll(shown("tasks/snapshot-now.md", "$now")[0], "my-database", "nightly"))
+		eventuallySnapshots(ctx, r.namespace, 2)
+		r.types(ctx, suspends[1])
+		Expect(r.types(ctx, "kubectl get snapsched nightly -o jsonpath='{.spec.suspend}'")).To(Equal("false"))
+	}, NodeTimeout(2*time.Minute))
+
 	It("gives a schedule another name, and its snapshots to that", func(ctx context.Context) {
 		r := has(ctx, "old", "pgdata")
 		before := names(cluster.Snapshots(ctx, r.namespace))
