@@ -16,7 +16,9 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
@@ -173,6 +175,18 @@ var _ = Describe("Who types what a page shows", Ordered, func() {
 		eventuallySnapshots(ctx, r.namespace, 2)
 		r.types(ctx, suspends[1])
 		Expect(r.types(ctx, "kubectl get snapsched nightly -o jsonpath='{.spec.suspend}'")).To(Equal("false"))
+	}, NodeTimeout(2*time.Minute))
+
+	It("has a schedule adopt a snapshot that was taken by hand", func(ctx context.Context) {
+		r := has(ctx, "my-database", "pgdata")
+		create(ctx, &snapshotv1.VolumeSnapshot{
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "by-hand"},
+			Spec:       snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: ptr.To("pgdata")}},
+		})
+		eventuallySnapshots(ctx, r.namespace, 2)
+		Expect(owners(ctx, r.namespace)()).To(ContainElement(BeEmpty()))
+		r.types(ctx, regexp.MustCompile(`\bNAME\b`).ReplaceAllString(shown("tasks/adopt.md", "uid=")[0], "by-hand"))
+		Eventually(owners(ctx, r.namespace)).WithContext(ctx).Should(HaveEach(HaveLen(1)))
 	}, NodeTimeout(2*time.Minute))
 
 	It("gives a schedule another name, and its snapshots to that", func(ctx context.Context) {
