@@ -8,7 +8,7 @@
 //
 //	root.go    the list of commands
 //	status     status, timeline and why
-//	list   coverage   preview   simulate   report   snapshot   restore   verify   rollback   hold   confirm   migrate
+//	list   doctor   coverage   preview   simulate   report   snapshot   restore   verify   rollback   hold   confirm   migrate
 //	steps      what commands that act share: which snapshots they are about, patches, holds, waits
 //	view       what commands read: schedules, PVCs and snapshots, and what the operator would do with them
 //	recovery   decides which snapshot is restored, and to which PVC

@@ -15,6 +15,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/confirm"
 	"mapcontroller.dev/snapshotschedule/internal/cli/coverage"
+	"mapcontroller.dev/snapshotschedule/internal/cli/doctor"
 	"mapcontroller.dev/snapshotschedule/internal/cli/hold"
 	"mapcontroller.dev/snapshotschedule/internal/cli/list"
 	"mapcontroller.dev/snapshotschedule/internal/cli/migrate"
@@ -36,6 +37,9 @@ var commands = []func(*term.Factory) *cobra.Command{
 	status.New,
 	list.New,
 	func(f *term.Factory) *cobra.Command { return coverage.New(f, rollback.Unfinished) },
+	func(f *term.Factory) *cobra.Command {
+		return doctor.New(f, doctor.Rollbacks{Unfinished: rollback.Unfinished, Replaced: rollback.Replaced})
+	},
 	status.NewTimeline,
 	status.NewWhy,
 	preview.New,

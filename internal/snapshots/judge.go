@@ -348,6 +348,15 @@ func (j *Judge) Refused(claim *corev1.PersistentVolumeClaim) string {
 	return ""
 }
 
+// Wrong says why no snapshot can be taken of the PVCs of a driver unless a schedule names a class, and how to fix that; empty if
+// one can.
+func (c Classes) Wrong(driver string) string {
+	claim := &corev1.PersistentVolumeClaim{}
+	claim.Annotations = map[string]string{annotationProvisioner: driver}
+	_, _, p := c.choose(wantedOf(&v1alpha1.SnapshotScheduleSpec{}, []*corev1.PersistentVolumeClaim{claim}))
+	return p.Message
+}
+
 // SkipReason returns why a PVC cannot be snapshotted by any schedule now; empty
 // if it can.
 func (c Classes) SkipReason(claim *corev1.PersistentVolumeClaim) string {

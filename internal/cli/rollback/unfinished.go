@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback/internal/core"
@@ -90,4 +91,19 @@ func listIfAllowed(ctx context.Context, f *term.Factory, list client.ObjectList,
 func recorded(v *corev1.PersistentVolume) bool {
 	records, err := core.RecordsOf(v)
 	return err == nil && len(records) > 0 && v.Spec.ClaimRef != nil
+}
+
+// Replaced returns the names of those volumes that a rollback has put out of use, with the data from before it.
+func Replaced(volumes []corev1.PersistentVolume) sets.Set[string] {
+	names := sets.New[string]()
+	for i := range volumes {
+		records, err := core.RecordsOf(&volumes[i])
+		if err != nil {
+			continue // it proves nothing
+		}
+		for _, r := range records {
+			names.Insert(r.Volume)
+		}
+	}
+	return names
 }

@@ -27,7 +27,7 @@ func TestImageOfADrill(t *testing.T) {
 	named := map[string]string{"app.kubernetes.io/name": "snapshotschedule"}
 	operator := func(namespace, name, image string) client.Object {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: named}}
-		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "proxy", Image: "proxy:1"}, {Name: managerContainer, Image: image}}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "proxy", Image: "proxy:1"}, {Name: "manager", Image: image}}
 		return d
 	}
 	elsewhere := &rbacv1.ClusterRoleBinding{

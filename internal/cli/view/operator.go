@@ -7,6 +7,7 @@ import (
 	"context"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,4 +37,30 @@ func OperatorNamespaces(ctx context.Context, f *term.Factory) []string {
 		found.Insert(DocumentedNamespace)
 	}
 	return sets.List(found)
+}
+
+// OperatorDeployments returns the Deployments of the operator in some namespaces.
+func OperatorDeployments(ctx context.Context, f *term.Factory, namespaces []string) (all []appsv1.Deployment, err error) {
+	for _, namespace := range namespaces {
+		found := &appsv1.DeploymentList{}
+		err := f.List(ctx, found, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": snapshots.Name})
+		if err != nil {
+			return all, err
+		}
+		all = append(all, found.Items...)
+	}
+	return all, nil
+}
+
+// managerContainer is the operator's container, in its Deployment.
+const managerContainer = "manager"
+
+// ManagerImage returns the image of the operator; empty if the Deployment has no container of its name.
+func ManagerImage(d *appsv1.Deployment) string {
+	for _, c := range d.Spec.Template.Spec.Containers {
+		if c.Name == managerContainer {
+			return c.Image
+		}
+	}
+	return ""
 }

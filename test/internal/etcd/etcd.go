@@ -130,6 +130,8 @@ func Key(o client.Object) (string, error) {
 		return "/registry/persistentvolumeclaims/" + name, nil
 	case *snapshotv1.VolumeSnapshot:
 		return "/registry/snapshot.storage.k8s.io/volumesnapshots/" + name, nil
+	case *snapshotv1.VolumeSnapshotContent:
+		return "/registry/snapshot.storage.k8s.io/volumesnapshotcontents/" + o.GetName(), nil
 	case *groupv1.VolumeGroupSnapshot:
 		return "/registry/groupsnapshot.storage.k8s.io/volumegroupsnapshots/" + name, nil
 	case *v1alpha1.SnapshotSchedule:

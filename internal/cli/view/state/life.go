@@ -85,6 +85,11 @@ func lifeOf(all []unanswered, lease *coordinationv1.Lease, now time.Time) time.D
 	if lease == nil || longest == 0 {
 		return longest.Truncate(time.Second)
 	}
+	return SilentFor(lease, now)
+}
+
+// SilentFor returns for how long nobody has renewed a lease that has ended; zero while somebody holds it.
+func SilentFor(lease *coordinationv1.Lease, now time.Time) time.Duration {
 	renewed := renewedAt(lease)
 	lasts := 2 * time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 	if silent := now.Sub(renewed); ptr.Deref(lease.Spec.HolderIdentity, "") == "" || silent > lasts {
@@ -111,7 +116,7 @@ func FindLife(ctx context.Context, f *term.Factory, all []*ScheduleStatus) {
 		return
 	}
 	namespaces := view.OperatorNamespaces(ctx, f)
-	lease := readLease(ctx, f, namespaces)
+	lease := ReadLease(ctx, f, namespaces)
 	for _, s := range all {
 		s.operatorNamespace = namespaces[0]
 		if s.Silent = lifeOf(s.unanswered, lease, now); lease != nil {
@@ -120,9 +125,9 @@ func FindLife(ctx context.Context, f *term.Factory, all []*ScheduleStatus) {
 	}
 }
 
-// readLease returns the lease of the operator in one of some namespaces; nil if it may not be read, or there is none. Of
+// ReadLease returns the lease of the operator in one of some namespaces; nil if it may not be read, or there is none. Of
 // several operators it is that of the one that renewed it last: that one may take what the others do not.
-func readLease(ctx context.Context, f *term.Factory, namespaces []string) (last *coordinationv1.Lease) {
+func ReadLease(ctx context.Context, f *term.Factory, namespaces []string) (last *coordinationv1.Lease) {
 	for _, namespace := range namespaces {
 		lease := &coordinationv1.Lease{}
 		err := f.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: snapshots.LeaseName}, lease)

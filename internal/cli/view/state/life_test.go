@@ -185,7 +185,7 @@ func TestOnlyTheLeaseOfTheOperatorDecides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &term.Factory{Client: fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(test.objects...).Build()}
-			lease := readLease(context.Background(), f, view.OperatorNamespaces(context.Background(), f))
+			lease := ReadLease(context.Background(), f, view.OperatorNamespaces(context.Background(), f))
 			if test.namespace == "" {
 				if lease != nil {
 					t.Errorf("the lease of namespace %s decides", lease.Namespace)

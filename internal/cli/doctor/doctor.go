@@ -1,0 +1,101 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package doctor is the command doctor, which says what a cluster lacks for snapshots.
+//
+//	doctor.go    the command, and what it prints
+//	checks.go    the list of checks
+//	api.go       CustomResourceDefinitions, and names that other kinds take
+//	storage.go   classes and drivers
+//	operator.go  the operator: whether it lives, its version and its rights
+//	objects.go   schedules, snapshots, and what was left behind
+//	seen.go      what is read of the cluster
+//	point.go     what a check has found
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/version"
+)
+
+// report is what the command prints.
+type report struct {
+	Plugin string      `json:"plugin"`
+	Server string      `json:"server,omitempty"`
+	Time   metav1.Time `json:"time"`
+	Points []point     `json:"points"`
+}
+
+// New returns the command doctor, which names what rollbacks have left.
+func New(f *term.Factory, rollbacks Rollbacks) *cobra.Command {
+	var scope term.Scope
+	var output term.Output
+	cmd := &cobra.Command{
+		Use:        "doctor",
+		GroupID:    term.GroupShow,
+		SuggestFor: []string{"check", "diagnose", "debug"},
+		Short:      "Say what the cluster lacks for snapshots, with the commands that fix it",
+		Long: "Read what a cluster needs for snapshots, and say for each point whether it is ok, a problem, or unknown\n" +
+			"because you may not read it: the CustomResourceDefinitions, the snapshot controller and the sidecars of\n" +
+			"drivers by what they have done, the classes of each driver and the limits that it is known for, the\n" +
+			"operator, its version and its rights, and in the namespace or in all (-A) schedules that protect\n" +
+			"nothing, snapshots that do not become ready or do not go, and what was left behind.\n" +
+			"Nothing is written. The exit code is 1 if there is a problem.",
+		Example: `  # Everything, with the command that fixes each problem
+  kubectl snapsched doctor -A
+
+  # For a bug report: no Secrets, no data
+  kubectl snapsched doctor -A -o json`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: f.Connected(func(ctx context.Context, _ []string) error {
+			s, err := see(ctx, f, &scope, rollbacks)
+			if err != nil {
+				return err
+			}
+			r := &report{Plugin: version.Get().String(), Server: s.server, Time: metav1.NewTime(s.now.UTC()), Points: examine(s)}
+			if output.Structured() {
+				err = output.PrintStructured(f.Out, r)
+			} else {
+				r.print(f.Out)
+			}
+			if err == nil && slices.ContainsFunc(r.Points, func(p point) bool { return p.State == Problem }) {
+				err = term.ErrFound
+			}
+			return err
+		}),
+	}
+	cmd.Flags().BoolVarP(&scope.AllNamespaces, "all-namespaces", "A", false, "Examine the objects of all namespaces.")
+	output.AddFlags(cmd, false, term.JSON, term.YAML)
+	return cmd
+}
+
+// print prints the points in the order of the checks, and how many of each state there are.
+func (r *report) print(w io.Writer) {
+	style := term.StyleOf(w)
+	paint := map[State]func(string) string{OK: style.Good, Problem: style.Bad, Unknown: style.Warn}
+	count := map[State]int{}
+	check := ""
+	for _, p := range r.Points {
+		if p.Check != check {
+			if check = p.Check; len(count) > 0 {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintln(w, style.Bold(check))
+		}
+		count[p.State]++
+		term.Say(w, fmt.Sprintf("  %s %s", paint[p.State](fmt.Sprintf("%-7s", p.State)), p.Message))
+		if p.Fix != "" {
+			term.Say(w, "          "+p.Fix)
+		}
+	}
+	fmt.Fprintf(w, "\n%s, %d unknown, %d ok.\n", term.Plural(count[Problem], "problem"), count[Unknown], count[OK])
+}

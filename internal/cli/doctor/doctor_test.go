@@ -1,0 +1,219 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m) }
+
+// read reads a file of the repository.
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile("../../../config/" + file)
+	if err == nil {
+		err = yaml.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// served returns a definition of another project that serves some versions.
+func served(versions ...string) *unstructured.Unstructured {
+	var all []any
+	for _, v := range versions {
+		all = append(all, map[string]any{"name": v, "served": true})
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"versions": all}}}
+}
+
+// definitionsNow are those of this repository, and those of the snapshots.
+func definitionsNow(t *testing.T) map[string]*unstructured.Unstructured {
+	t.Helper()
+	all := map[string]*unstructured.Unstructured{}
+	for _, d := range definitions {
+		all[d.name] = served("v1")
+		if plural, _, _ := strings.Cut(d.name, "."); d.ours != nil {
+			all[d.name] = &unstructured.Unstructured{}
+			read(t, "crd/bases/snapshots.mapcontroller.dev_"+plural+".yaml", &all[d.name].Object)
+		}
+	}
+	return all
+}
+
+// fields returns the properties below a path of the schema of a definition.
+func fields(t *testing.T, o *unstructured.Unstructured, path ...string) map[string]any {
+	t.Helper()
+	all := o.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+	for _, name := range path {
+		all = all["properties"].(map[string]any)[name].(map[string]any)
+	}
+	return all["properties"].(map[string]any)
+}
+
+// Contract: CLI-46.
+func TestDefinitions(t *testing.T) {
+	const ours = "snapshotschedules.snapshots.mapcontroller.dev"
+	withGroups := clitest.Schedule("db", v1alpha1.SnapshotScheduleSpec{Group: &v1alpha1.Group{}})
+	for name, test := range map[string]struct {
+		change func(all map[string]*unstructured.Unstructured)
+		groups bool
+		want   []string // problems
+	}{
+		"as they are": {change: func(map[string]*unstructured.Unstructured) {}, groups: true},
+		"none of snapshots": {
+			change: func(all map[string]*unstructured.Unstructured) {
+				delete(all, "volumesnapshots.snapshot.storage.k8s.io")
+			},
+			want: []string{"volumesnapshots.snapshot.storage.k8s.io is not installed"},
+		},
+		"snapshots of 2019": {
+			change: func(all map[string]*unstructured.Unstructured) {
+				all["volumesnapshotclasses.snapshot.storage.k8s.io"] = served("v1alpha1", "v1beta1")
+			},
+			want: []string{"volumesnapshotclasses.snapshot.storage.k8s.io serves v1alpha1, v1beta1, and not v1"},
+		},
+		"no groups, and no schedule with any": {
+			change: func(all map[string]*unstructured.Unstructured) {
+				delete(all, "volumegroupsnapshots.groupsnapshot.storage.k8s.io")
+			},
+		},
+		"no groups, and a schedule with some": {
+			change: func(all map[string]*unstructured.Unstructured) {
+				delete(all, "volumegroupsnapshots.groupsnapshot.storage.k8s.io")
+			},
+			groups: true, want: []string{"volumegroupsnapshots.groupsnapshot.storage.k8s.io is not installed"},
+		},
+		"groups in a beta": {
+			change: func(all map[string]*unstructured.Unstructured) {
+				all["volumegroupsnapshots.groupsnapshot.storage.k8s.io"] = served("v1beta2")
+			},
+			groups: true, want: []string{"volumegroupsnapshots.groupsnapshot.storage.k8s.io serves v1beta2, and not v1"},
+		},
+		"older": {
+			change: func(all map[string]*unstructured.Unstructured) {
+				delete(fields(t, all[ours], "spec", "retention"), "minVerified")
+				delete(fields(t, all[ours], "spec"), "group")
+			},
+			want: []string{ours + " is older than this plugin: it has no field spec.group, spec.group.byLabel, spec.group.volumeGroupSnapshotClassName and 1 more"},
+		},
+		"newer": {
+			change: func(all map[string]*unstructured.Unstructured) {
+				fields(t, all[ours], "spec", "retention")["ofTomorrow"] = map[string]any{"type": "string"}
+			},
+			want: []string{ours + " is newer than this plugin, which knows no field spec.retention.ofTomorrow"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &seen{definitions: definitionsNow(t)}
+			if test.groups {
+				s.schedules = append(s.schedules, withGroups)
+			}
+			test.change(s.definitions)
+			var problems []string
+			for _, p := range checkDefinitions(s) {
+				if p.State == Problem {
+					problems = append(problems, p.Message)
+				}
+			}
+			if !slices.Equal(problems, test.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(problems, "\n"), strings.Join(test.want, "\n"))
+			}
+		})
+	}
+}
+
+// Longhorn has snapshots, snapscheduler has SnapshotSchedules.
+//
+// Contract: CLI-46.
+func TestNames(t *testing.T) {
+	s := &seen{resources: []*metav1.APIResourceList{
+		{GroupVersion: "snapshots.mapcontroller.dev/v1alpha1", APIResources: []metav1.APIResource{
+			{Name: "snapshotschedules", SingularName: "snapshotschedule", ShortNames: []string{"snapsched"}},
+		}},
+		{GroupVersion: "snapshot.storage.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "volumesnapshots", SingularName: "volumesnapshot", ShortNames: []string{"vs"}}}},
+		{GroupVersion: "longhorn.io/v1beta2", APIResources: []metav1.APIResource{{Name: "snapshots", SingularName: "snapshot"}}},
+	}}
+	if all := checkNames(s); len(all) != 1 || all[0].State != OK {
+		t.Errorf("%+v", all)
+	}
+	s.resources = append(s.resources, &metav1.APIResourceList{GroupVersion: "networking.istio.io/v1", APIResources: []metav1.APIResource{
+		{Name: "virtualservices", SingularName: "virtualservice", ShortNames: []string{"vs"}},
+	}})
+	if all := checkNames(s); len(all) != 1 || all[0].State != Problem || all[0].Fix != "kubectl get vs.snapshot.storage.k8s.io" ||
+		!strings.HasPrefix(all[0].Message, "vs is a name of virtualservices.networking.istio.io too") {
+		t.Errorf("%+v", all)
+	}
+}
+
+// What doctor asks for is what the operator's role grants; no more and no less. Beside it is what is granted for ClusterSnapshotSchedules.
+func TestRightsAreThoseOfTheRole(t *testing.T) {
+	role, want, got := &rbacv1.ClusterRole{}, map[string]string{}, map[string]string{}
+	read(t, "rbac/role.yaml", role)
+	for _, rule := range role.Rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				slices.Sort(rule.Verbs)
+				want[group+"/"+resource] = strings.Join(rule.Verbs, " ")
+			}
+		}
+	}
+	for _, r := range rights {
+		got[r.group+"/"+r.resource] = r.verbs
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got\n%v, the role has\n%v", got, want)
+	}
+}
+
+func TestTagOf(t *testing.T) {
+	for image, want := range map[string]string{
+		"registry.example.com:5000/operator:v1.2.3":                "v1.2.3",
+		"registry.example.com:5000/operator:v1.2.3@sha256:0123456": "v1.2.3",
+		"registry.example.com:5000/operator":                       "registry.example.com:5000/operator",
+	} {
+		if got := tagOf(image); got != want {
+			t.Errorf("%s: got %s, want %s", image, got, want)
+		}
+	}
+}
+
+func TestPrint(t *testing.T) {
+	r := &report{}
+	for i, state := range []State{OK, Problem, Unknown, Problem} {
+		r.Points = append(r.Points, point{Check: []string{"Drivers", "Operator"}[i/2], State: state, Message: fmt.Sprintf("point %d", i)})
+	}
+	r.Points[1].Fix = "kubectl get csidrivers"
+	clitest.Golden(t, func(b *bytes.Buffer) error {
+		r.print(b)
+		return nil
+	}, `
+Drivers
+  ok      point 0
+  problem point 1
+          kubectl get csidrivers
+
+Operator
+  unknown point 2
+  problem point 3
+
+2 problems, 1 unknown, 1 ok.
+`)
+}

@@ -1,0 +1,162 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+)
+
+// tooLong is from when on a snapshot that is not ready, or a deletion, is a problem; settles is how old a content is before it is
+// one that its snapshot does not exist; lies is how old what a rollback has left must be.
+const (
+	tooLong = time.Hour
+	settles = 10 * time.Minute
+	lies    = 7 * 24 * time.Hour
+)
+
+// shown is how many objects of a kind a check names.
+const shown = 10
+
+// snapshots iterates over the snapshots of both kinds, by namespace and name.
+func (s *seen) snapshots() iter.Seq[client.Object] {
+	return func(yield func(client.Object) bool) {
+		for _, kind := range []map[string][]client.Object{s.inventory.Snapshots, s.inventory.Groups} {
+			for _, namespace := range slices.Sorted(maps.Keys(kind)) {
+				for _, o := range kind[namespace] {
+					if !yield(o) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkSchedules finds the schedules that protect nothing.
+func checkSchedules(s *seen) (all found) {
+	if s.denied(&all, "snapshotschedules", "persistentvolumeclaims") {
+		return all
+	}
+	protects := 0
+	for _, x := range s.schedules {
+		in := fmt.Sprintf("-n %s %s", term.ShellWord(x.Namespace), term.ShellWord(x.Name))
+		decided := &s.inventory.Origins.Decided(x).Spec
+		judge, series, err := s.inventory.Judged(x, s.now)
+		switch {
+		case err != nil:
+			all.problem("kubectl snapsched status "+in, "the spec of SnapshotSchedule %s/%s is invalid: %v", x.Namespace, x.Name, err)
+			continue
+		case decided.Suspend:
+			all.problem("kubectl snapsched resume "+in, "SnapshotSchedule %s/%s is suspended", x.Namespace, x.Name)
+			continue
+		}
+		selected := false
+		for of := range series {
+			selected = selected || of.State(judge) == view.StateSelected
+		}
+		if !selected {
+			all.problem("kubectl snapsched status "+in, "SnapshotSchedule %s/%s protects nothing: it selects no PVC", x.Namespace, x.Name)
+			continue
+		}
+		protects++
+	}
+	if protects > 0 || len(s.schedules) == 0 {
+		all.ok("%s of %d select PVCs; kubectl snapsched coverage says which are protected", term.Plural(protects, "SnapshotSchedule"), len(s.schedules))
+	}
+	return all.bounded("SnapshotSchedules")
+}
+
+// bounded leaves out what nobody reads.
+func (f found) bounded(what string) found {
+	if more := len(f) - shown; more > 1 {
+		return append(slices.Clip(f[:shown]), point{State: Problem, Message: fmt.Sprintf("%d %s more", more, what)})
+	}
+	return f
+}
+
+// checkSnapshots finds the snapshots that do not become ready, or do not go.
+func checkSnapshots(s *seen) (all found) {
+	if s.denied(&all, "volumesnapshots") {
+		return all
+	}
+	n := 0
+	for o := range s.snapshots() {
+		n++
+		resource, kind := view.ResourceOf(o)
+		describe := fmt.Sprintf("kubectl describe -n %s %s %s", o.GetNamespace(), resource, o.GetName())
+		switch deleted := o.GetDeletionTimestamp(); {
+		case deleted != nil && s.now.Sub(deleted.Time) > tooLong:
+			all.problem(describe, "%s %s/%s is being deleted for %s", kind, o.GetNamespace(), o.GetName(), term.Age(s.now, deleted.Time))
+		case deleted == nil && !backup.Ready(o) && s.now.Sub(o.GetCreationTimestamp().Time) > tooLong:
+			why := backup.DriverError(o)
+			if why != "" {
+				why = ": " + why
+			}
+			all.problem(describe, "%s %s/%s is not ready after %s%s", kind, o.GetNamespace(), o.GetName(), term.Age(s.now, o.GetCreationTimestamp().Time), why)
+		}
+	}
+	if len(all) == 0 {
+		all.ok("of %s, none waits for more than an hour", term.Plural(n, "snapshot"))
+	}
+	return all.bounded("snapshots")
+}
+
+// checkLeftovers finds what is left of snapshots and rollbacks.
+func checkLeftovers(s *seen) (all found) {
+	for _, r := range s.rollbacks {
+		all.problem(r.Remedy, "a rollback of %s in namespace %s is unfinished since %s", strings.Join(r.Claims, ", "), r.Namespace, term.Age(s.now, r.BeganTime.Time))
+	}
+	for i := range s.contents {
+		c := &s.contents[i]
+		ref := types.NamespacedName{Namespace: c.Spec.VolumeSnapshotRef.Namespace, Name: c.Spec.VolumeSnapshotRef.Name}
+		if uid, exists := s.anywhere[ref]; s.anywhere == nil || s.now.Sub(c.CreationTimestamp.Time) < settles ||
+			exists && (c.Spec.VolumeSnapshotRef.UID == "" || uid == string(c.Spec.VolumeSnapshotRef.UID)) {
+			continue
+		}
+		all.problem("kubectl describe volumesnapshotcontent "+c.Name, "VolumeSnapshotContent %s (%s, deletionPolicy %s) is of VolumeSnapshot %s, which does not exist: "+
+			"the storage keeps its data", c.Name, term.Age(s.now, c.CreationTimestamp.Time), c.Spec.DeletionPolicy, ref)
+	}
+	for i := range s.volumes {
+		if v := &s.volumes[i]; s.replaced.Has(v.Name) && v.Status.Phase == corev1.VolumeReleased {
+			capacity := v.Spec.Capacity[corev1.ResourceStorage]
+			all.left(s, v, fmt.Sprintf("kubectl describe persistentvolume %s", v.Name), "PersistentVolume %s (%s) has the data from before a rollback", v.Name, capacity.String())
+		}
+	}
+	for o := range s.snapshots() {
+		if id := o.GetLabels()[v1alpha1.LabelRollback]; id != "" {
+			all.left(s, o, fmt.Sprintf("kubectl delete -n %s %s %s", o.GetNamespace(), term.SnapshotResource, o.GetName()),
+				"VolumeSnapshot %s/%s (%s) is the safety snapshot of rollback %s", o.GetNamespace(), o.GetName(),
+				cmp.Or(backup.SizeText(o), "of unknown size"), id)
+		}
+	}
+	if len(all) == 0 {
+		all.ok("nothing is left of rollbacks and deleted snapshots")
+	}
+	return all.bounded("objects")
+}
+
+// left adds what a rollback has left on purpose: a problem once it is old.
+func (f *found) left(s *seen, o client.Object, fix, format string, args ...any) {
+	format, args = format+", and is %s old", append(args, term.Age(s.now, o.GetCreationTimestamp().Time))
+	if s.now.Sub(o.GetCreationTimestamp().Time) < lies {
+		f.ok(format, args...)
+		return
+	}
+	f.problem(fix, format+": delete it if it is not needed any more", args...)
+}

@@ -1,0 +1,175 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view/protection"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view/state"
+)
+
+// seen is what was read. What may not be read, or is not installed, is in unread, by the name of its resource.
+type seen struct {
+	now    time.Time
+	server string
+	unread map[string]error
+
+	// definitions are by name; nil are those that do not exist.
+	definitions map[string]*unstructured.Unstructured
+	resources   []*metav1.APIResourceList
+	inventory   *view.Inventory
+	schedules   []*v1alpha1.SnapshotSchedule
+	storage     []storagev1.StorageClass
+	drivers     []storagev1.CSIDriver
+	volumes     []corev1.PersistentVolume
+	contents    []snapshotv1.VolumeSnapshotContent
+	// anywhere are the names of the VolumeSnapshots of all namespaces, with their UIDs; nil if they were not read.
+	anywhere    map[client.ObjectKey]string
+	deployments []appsv1.Deployment
+	lease       *coordinationv1.Lease
+	// lacking are the rights that the accounts of the operator do not have; asked is set if that is known.
+	lacking   []string
+	asked     bool
+	rollbacks []protection.Rollback
+	// replaced are the names of the volumes that rollbacks have put out of use.
+	replaced sets.Set[string]
+}
+
+// Rollbacks is what is known of rollbacks: those that are unfinished, and the volumes that they have put out of use.
+type Rollbacks struct {
+	Unfinished protection.ReadRollbacks
+	Replaced   func([]corev1.PersistentVolume) sets.Set[string]
+}
+
+// definitionKind is that of CustomResourceDefinitions.
+var definitionKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// see reads the cluster. Only an error of the connection is one.
+func see(ctx context.Context, f *term.Factory, scope *term.Scope, rollbacks Rollbacks) (*seen, error) {
+	now, err := f.ServerTime(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &seen{now: now, unread: map[string]error{}, definitions: map[string]*unstructured.Unstructured{}}
+	discovery, err := f.Config.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	if v, err := discovery.ServerVersion(); err == nil {
+		s.server = v.GitVersion
+	}
+	_, s.resources, _ = discovery.ServerGroupsAndResources() // an aggregated API that is down hides no other
+	for _, d := range definitions {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(definitionKind)
+		switch err := f.Client.Get(ctx, client.ObjectKey{Name: d.name}, o); {
+		case err == nil:
+			s.definitions[d.name] = o
+		case !apierrors.IsNotFound(err):
+			s.unread["customresourcedefinitions"] = err
+		}
+	}
+	namespace := scope.Namespace(f)
+	s.schedules, err = view.ReadSchedules(ctx, f, namespace, "")
+	s.note("snapshotschedules", err)
+	f.ClassesDenied = true // which is a point of its own
+	if s.inventory, err = view.ReadInventory(ctx, f, namespace, labels.Everything()); err != nil {
+		s.note("volumesnapshots", err)
+		s.inventory = &view.Inventory{}
+	} else if s.inventory.Origins, err = view.ReadOrigins(ctx, f, s.schedules); err != nil {
+		return nil, err
+	}
+	if !s.inventory.Classes.Known {
+		s.note("volumesnapshotclasses", errDenied)
+	}
+	s.storage = readAll(ctx, f, s, "storageclasses", &storagev1.StorageClassList{}, func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
+	s.drivers = readAll(ctx, f, s, "csidrivers", &storagev1.CSIDriverList{}, func(l *storagev1.CSIDriverList) []storagev1.CSIDriver { return l.Items })
+	s.volumes = readAll(ctx, f, s, "persistentvolumes", &corev1.PersistentVolumeList{}, func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume { return l.Items })
+	s.contents = readAll(ctx, f, s, "volumesnapshotcontents", &snapshotv1.VolumeSnapshotContentList{},
+		func(l *snapshotv1.VolumeSnapshotContentList) []snapshotv1.VolumeSnapshotContent { return l.Items })
+	if len(s.contents) > 0 {
+		s.readNames(ctx, f)
+	}
+	s.readOperator(ctx, f)
+	s.replaced = rollbacks.Replaced(s.volumes)
+	if s.rollbacks, err = rollbacks.Unfinished(ctx, f, namespace, s.inventory.Claims, now); err != nil {
+		s.note("rollbacks", err)
+	}
+	return s, nil
+}
+
+// readNames reads the names of all VolumeSnapshots, to which contents belong.
+func (s *seen) readNames(ctx context.Context, f *term.Factory) {
+	all := &metav1.PartialObjectMetadataList{}
+	all.SetGroupVersionKind(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshotList"))
+	if err := f.List(ctx, all); err != nil {
+		s.note("volumesnapshots", err)
+		return
+	}
+	s.anywhere = make(map[client.ObjectKey]string, len(all.Items))
+	for i := range all.Items {
+		s.anywhere[client.ObjectKeyFromObject(&all.Items[i])] = string(all.Items[i].UID)
+	}
+}
+
+func (s *seen) readOperator(ctx context.Context, f *term.Factory) {
+	namespaces := view.OperatorNamespaces(ctx, f)
+	s.lease = state.ReadLease(ctx, f, namespaces)
+	var err error
+	if s.deployments, err = view.OperatorDeployments(ctx, f, namespaces); err != nil {
+		s.note("deployments", err)
+	}
+	s.lacking, s.asked, err = lackingRights(ctx, f, s.deployments)
+	s.note("subjectaccessreviews", err)
+}
+
+// errDenied stands for an error that was handled where it was met.
+var errDenied = apierrors.NewForbidden(schema.GroupResource{}, "", nil)
+
+// note remembers that something could not be read. What is not installed is missed by the check of the definitions.
+func (s *seen) note(resource string, err error) {
+	if err != nil && !meta.IsNoMatchError(err) {
+		s.unread[resource] = err
+	}
+}
+
+// readAll reads a list, or notes why it cannot be read.
+func readAll[L client.ObjectList, T any](ctx context.Context, f *term.Factory, s *seen, resource string, list L, items func(L) []T) []T {
+	s.note(resource, f.List(ctx, list))
+	return items(list)
+}
+
+// denied adds a point for each of some resources that could not be read, and returns whether there is one.
+func (s *seen) denied(all *found, resources ...string) (any bool) {
+	for _, resource := range resources {
+		switch err := s.unread[resource]; {
+		case apierrors.IsForbidden(err):
+			all.unknown("kubectl auth can-i list "+resource, "you may not list %s", resource)
+			any = true
+		case err != nil:
+			all.unknown("", "%s could not be read: %v", resource, err)
+			any = true
+		}
+	}
+	return any
+}

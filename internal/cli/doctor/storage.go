@@ -1,0 +1,164 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/drivers"
+)
+
+// silence is how long the snapshot controller and a sidecar may take before they count as not reacting.
+const silence = 2 * time.Minute
+
+// checkController says whether the snapshot controller reacts: it binds snapshots to contents.
+func checkController(s *seen) (all found) {
+	if s.denied(&all, "volumesnapshots") {
+		return all
+	}
+	var waits client.Object
+	reacted := false
+	for o := range s.snapshots() {
+		v, single := o.(*snapshotv1.VolumeSnapshot)
+		switch {
+		case !single:
+		case backup.ContentName(v) != "" || backup.DriverError(v) != "":
+			reacted = true
+		case backup.Terminating(v) || s.now.Sub(v.CreationTimestamp.Time) < silence || waits != nil:
+		default:
+			waits = v
+		}
+	}
+	switch {
+	case waits != nil:
+		all.problem("kubectl get pods -A | grep snapshot-controller", "VolumeSnapshot %s/%s is %s old, and no snapshot controller has reacted: "+
+			"it is not running, or is not allowed to", waits.GetNamespace(), waits.GetName(), term.Age(s.now, waits.GetCreationTimestamp().Time))
+	case reacted:
+		all.ok("it has reacted to every VolumeSnapshot")
+	default:
+		all.unknown("", "there is no VolumeSnapshot by which it could be seen")
+	}
+	return all
+}
+
+// checkDrivers examines each driver that has a StorageClass, a VolumeSnapshotClass or a volume.
+func checkDrivers(s *seen) (all found) {
+	s.denied(&all, "storageclasses", "csidrivers", "persistentvolumes", "volumesnapshotcontents")
+	if s.denied(&all, "volumesnapshotclasses") {
+		return all
+	}
+	used, installed, classes := sets.New[string](), sets.New[string](), map[string][]*snapshotv1.VolumeSnapshotClass{}
+	for i := range s.storage {
+		used.Insert(s.storage[i].Provisioner)
+	}
+	for i := range s.volumes {
+		if csi := s.volumes[i].Spec.CSI; csi != nil {
+			used.Insert(csi.Driver)
+		}
+	}
+	for i := range s.drivers {
+		installed.Insert(s.drivers[i].Name)
+	}
+	for _, o := range s.inventory.Classes.All {
+		if class, single := o.(*snapshotv1.VolumeSnapshotClass); single {
+			classes[class.Driver] = append(classes[class.Driver], class)
+		}
+	}
+	knowsDrivers := s.unread["csidrivers"] == nil
+	for _, name := range sets.List(used.Union(sets.KeySet(classes))) {
+		known, _ := drivers.Find(name)
+		of := classes[name]
+		switch isInstalled := installed.Has(name); {
+		case known.NoSnapshots:
+			all.ok("%s (%s) takes no snapshots; kubectl snapsched coverage names its PVCs", name, known.Storage)
+		case strings.HasPrefix(name, "kubernetes.io/") || len(of) == 0 && !isInstalled && knowsDrivers:
+			all.ok("%s is no CSI driver, and takes no snapshots; kubectl snapsched coverage names its PVCs", name)
+		case !isInstalled && knowsDrivers:
+			all.problem("kubectl get csidrivers", "VolumeSnapshotClass %s is of driver %s, which is not installed: there is no CSIDriver of the name",
+				of[0].Name, name)
+		default:
+			s.checkDriver(&all, name, of)
+		}
+	}
+	return all
+}
+
+// checkDriver examines the classes and the sidecar of a driver that can take snapshots.
+func (s *seen) checkDriver(all *found, name string, classes []*snapshotv1.VolumeSnapshotClass) {
+	before := len(*all)
+	if len(classes) == 0 {
+		all.problem(fmt.Sprintf(`echo '{"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshotClass","metadata":{"name":"%s","annotations":`+
+			`{"snapshot.storage.kubernetes.io/is-default-class":"true"}},"driver":"%s","deletionPolicy":"Delete"}' | kubectl create -f -`, name, name),
+			"driver %s has no VolumeSnapshotClass: no snapshot is taken of its PVCs", name)
+	} else if wrong := s.inventory.Classes.Wrong(name); wrong != "" {
+		all.problem("", "%s", wrong) // which has the command
+	}
+	known, _ := drivers.Find(name)
+	for _, class := range classes {
+		if class.DeletionPolicy == snapshotv1.VolumeSnapshotContentRetain {
+			all.problem(fmt.Sprintf(`kubectl patch volumesnapshotclass %s --type=merge -p '{"deletionPolicy":"Delete"}'`, class.Name),
+				"VolumeSnapshotClass %s has the deletionPolicy Retain: the storage keeps, and bills, every snapshot that a schedule deletes", class.Name)
+		}
+		if annotations := unstated(&known, class); len(annotations) > 0 {
+			all.problem(fmt.Sprintf("kubectl annotate volumesnapshotclass %s %s", class.Name, strings.Join(annotations, " ")),
+				"VolumeSnapshotClass %s does not state the limits of %s (%s)", class.Name, known.Storage, known.Source)
+		}
+	}
+	s.checkSidecar(all, name)
+	if len(*all) == before {
+		all.ok("%s has a default VolumeSnapshotClass", name)
+	}
+}
+
+// unstated returns the annotations for the limits of a driver that its class lacks.
+func unstated(known *drivers.Driver, class client.Object) (lacks []string) {
+	for _, limit := range []struct{ key, value string }{
+		{v1alpha1.AnnotationMaxPerVolume, number(known.PerVolume)},
+		{v1alpha1.AnnotationMinSpacing, interval(known.Spacing)},
+	} {
+		if limit.value != "" && class.GetAnnotations()[limit.key] == "" {
+			lacks = append(lacks, limit.key+"="+limit.value)
+		}
+	}
+	return lacks
+}
+
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func interval(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return model.Duration(d).String()
+}
+
+// checkSidecar says whether the csi-snapshotter of a driver reacts: it gives contents a handle, or an error.
+func (s *seen) checkSidecar(all *found, name string) {
+	i := slices.IndexFunc(s.contents, func(c snapshotv1.VolumeSnapshotContent) bool {
+		return c.Spec.Driver == name && c.Spec.Source.VolumeHandle != nil && c.DeletionTimestamp == nil && s.now.Sub(c.CreationTimestamp.Time) >= silence &&
+			(c.Status == nil || c.Status.SnapshotHandle == nil && c.Status.Error == nil)
+	})
+	if i >= 0 {
+		c := &s.contents[i]
+		all.problem("kubectl get pods -A | grep csi", "VolumeSnapshotContent %s is %s old, and the csi-snapshotter of %s has not reacted: "+
+			"the driver's controller has no such sidecar, or it is not running", c.Name, term.Age(s.now, c.CreationTimestamp.Time), name)
+	}
+}
