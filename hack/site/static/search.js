@@ -19,13 +19,14 @@
     document.head.append(script);
   });
 
-  // Every word must occur. First is a section whose heading is the query, then a page whose title has all words.
+  // Every word must occur. First is a section whose heading is the query, then a page whose title has all words; whole words count more,
+  // and so do those that occur often.
   const score = ({ entry, title, heading, text }, words) => {
     let sum = 0;
     for (const word of words) {
-      const found = (title.includes(word) ? 8 : 0) + (heading.includes(word) ? 10 : 0) + (text.includes(word) ? 1 : 0);
+      const found = (title.includes(word) ? 8 : 0) + (heading.includes(word) ? 10 : 0) + Math.min(5, text.split(word).length - 1);
       if (!found) return 0;
-      sum += found;
+      sum += found + (title.split(/[^\w-]+/).includes(word) ? 6 : 0);
     }
     if (heading === words.join(" ")) sum += 40;
     if (!heading && words.every((word) => title.includes(word))) sum += 25;
