@@ -25,10 +25,12 @@ const flagColumns = 110
 // the flags that all of them have.
 func commandParts() []part {
 	root := cli.NewCommand(genericiooptions.NewTestIOStreamsDiscard(), clock.RealClock{})
-	root.PersistentFlags().Lookup("cache-dir").DefValue = "$HOME/.kube/cache" // not that of whoever runs this
-	shared := "```text\n" + root.PersistentFlags().FlagUsagesWrapped(flagColumns) + "```\n"
-	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
-	parts, lists := []part{{"cli.md", "flags", shared}}, map[string]string{}
+	var shared []string
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		shared = append(shared, "--"+f.Name)
+		f.Hidden = true
+	})
+	parts, lists := []part{{"cli.md", "flags", codes(shared)}}, map[string]string{}
 	for _, cmd := range root.Commands() {
 		if !cmd.IsAvailableCommand() || cmd.GroupID == "" {
 			continue
@@ -42,7 +44,7 @@ func commandParts() []part {
 // flagName matches a flag in a text.
 var flagName = regexp.MustCompile(`(^|[ (])(--[a-z-]+)`)
 
-// commandHelp returns the help of a command in Markdown, without the flags of all commands.
+// commandHelp returns the help of a command in Markdown, without the flags of all commands and the short text, which the index has.
 func commandHelp(cmd *cobra.Command) string {
 	paragraphs := strings.Split(cmd.Long, "\n\n")
 	for i, text := range paragraphs { // without the line breaks of a terminal
@@ -57,7 +59,7 @@ func commandHelp(cmd *cobra.Command) string {
 	flags := cmd.NonInheritedFlags()
 	text := strings.Replace(page.String(), flags.FlagUsages(), flags.FlagUsagesWrapped(flagColumns), 1)
 	text, _, _ = strings.Cut(text, "### SEE ALSO")
-	text = strings.NewReplacer("## "+cmd.CommandPath()+"\n\n"+cmd.Short+"\n\n", "# "+cmd.CommandPath()+"\n\n"+sentence(cmd.Short)+"\n\n",
+	text = strings.NewReplacer("## "+cmd.CommandPath()+"\n\n"+cmd.Short+"\n\n", "# "+cmd.CommandPath()+"\n\n",
 		"### Synopsis\n\n", "", "\n### ", "\n## ", "\n```\n"+cmd.UseLine(), "\n```text\n"+cmd.UseLine(),
 		"Examples\n\n```", "Examples\n\n```sh", "Options\n\n```", "Flags\n\n```text").Replace(text)
 	return text
