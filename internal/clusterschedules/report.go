@@ -24,7 +24,7 @@ import (
 // as a warning event. What is wrong with a child has events on the child.
 type reporter struct{ events events.EventRecorder }
 
-// statusWritten returns the engine's StatusWritten.
+// statusWritten returns Status.Written.
 func statusWritten(turned *report.Turned) func(now time.Time, before, after client.Object) {
 	return func(now time.Time, before, after client.Object) {
 		had, has := &before.(*v1alpha1.ClusterSnapshotSchedule).Status, &after.(*v1alpha1.ClusterSnapshotSchedule).Status
@@ -37,7 +37,7 @@ func statusWritten(turned *report.Turned) func(now time.Time, before, after clie
 	}
 }
 
-// report implements the engine's Report.
+// report implements Status.OfKey.
 func (r reporter) report(parent client.Object, mapKey string, previous, decided any, outcome mapcontroller.Outcome) any {
 	before, _ := previous.(*keyStatus)
 	after, _ := decided.(*keyStatus)

@@ -49,8 +49,10 @@ func MapController(
 ) mapcontroller.MapController {
 	turned := &report.Turned{Events: recorder}
 	return mapcontroller.MapController{
-		Name:          Name,
-		Tags:          mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelClusterSchedule},
+		Name: Name,
+		Ownership: mapcontroller.Ownership{
+			Tags: mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelClusterSchedule}, Recorded: recorded,
+		},
 		NewParent:     func() client.Object { return &v1alpha1.ClusterSnapshotSchedule{} },
 		ClusterScoped: true,
 		Optional:      true,
@@ -67,24 +69,25 @@ func MapController(
 			Deletable:  noneLeft(owns),
 			Conditions: conditions(unwritten),
 		}},
-		Recorded: recorded,
-		MapKey:   func(namespace metav1.Object) string { return namespace.GetName() },
-		Compile:  compiler(validate, unwritten),
+		MapKey:  func(namespace metav1.Object) string { return namespace.GetName() },
+		Compile: compiler(validate, unwritten),
 		ParentChanged: func(before, after client.Object) bool {
 			b, a := before.GetAnnotations(), after.GetAnnotations()
 			return b[v1alpha1.AnnotationConfirmGeneration] != a[v1alpha1.AnnotationConfirmGeneration] ||
 				b[v1alpha1.AnnotationRequestedAt] != a[v1alpha1.AnnotationRequestedAt]
 		},
 		Connect: wakenBy(unwritten),
-		Report:  reporter{events: recorder}.report,
 		ParentDeleted: func(f types.NamespacedName) {
 			m.forget(f)
 			turned.Forget(f)
 		},
-		StatusWritten: statusWritten(turned),
-		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
-			setStatus(now, parent, known)
-			m.set(parent.(*v1alpha1.ClusterSnapshotSchedule))
+		Status: mapcontroller.Status{
+			OfKey: reporter{events: recorder}.report,
+			OfParent: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
+				setStatus(now, parent, known)
+				m.set(parent.(*v1alpha1.ClusterSnapshotSchedule))
+			},
+			Written: statusWritten(turned),
 		},
 	}
 }

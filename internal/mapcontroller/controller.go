@@ -83,9 +83,9 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	if err == nil {
 		kinds, err = spec.kinds(d.Scheme, spec.NewParent())
 	}
-	if err == nil && spec.Status == nil {
+	if err == nil && spec.Status.OfParent == nil {
 		err = status.SetGeneric(time.Time{}, spec.NewParent(), *status.NewSummary(kinds))
-		spec.Status = func(now time.Time, parent client.Object, s Summary) { _ = status.SetGeneric(now, parent, s) }
+		spec.Status.OfParent = func(now time.Time, parent client.Object, s Summary) { _ = status.SetGeneric(now, parent, s) }
 		kept = status.KeptGeneric
 	}
 	if err != nil {
@@ -138,10 +138,10 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}}
 	ctl.writer = &status.Writer{
 		Client: writes, Live: d.Live, Clock: o.Clock, Kinds: kinds, Kept: kept,
-		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Recording: spec.Recording,
-		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status, Written: spec.StatusWritten,
+		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Recording: spec.Status.Recording,
+		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status.OfParent, Written: spec.Status.Written,
 		Unseen:     func() bool { return len(ctl.installed.MissingOptional()) > 0 },
-		ServerTime: ctl.guard.ServerTime, Unwritten: spec.Unwritten,
+		ServerTime: ctl.guard.ServerTime, Unwritten: spec.Status.Unwritten,
 	}
 	return ctl, nil
 }

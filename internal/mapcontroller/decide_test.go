@@ -95,7 +95,7 @@ func TestStatusesShareTheirWorkers(t *testing.T) {
 		all = append(all, neighbor)
 		h := newHarness(t, all, all, func(c *MapController, o *Options) {
 			o.Workers = workers
-			c.Status = func(_ time.Time, parent client.Object, _ Summary) { parent.(*appsv1.Deployment).Status.Replicas = 1 }
+			c.Status.OfParent = func(_ time.Time, parent client.Object, _ Summary) { parent.(*appsv1.Deployment).Status.Replicas = 1 }
 		})
 		for _, p := range all {
 			h.aggregator.Track(p, nil)
@@ -179,7 +179,7 @@ func TestOrphansCountUntilTheirAdoptionIsRefused(t *testing.T) {
 			all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in", fixture.Orphan)}
 			total := -1
 			h := newHarness(t, all, all, func(c *MapController, _ *Options) {
-				c.Status = func(_ time.Time, _ client.Object, s Summary) { total = s.Totals["outputs.pods.total"] }
+				c.Status.OfParent = func(_ time.Time, _ client.Object, s Summary) { total = s.Totals["outputs.pods.total"] }
 			})
 			enqueued(func(q keyQueue) { send(h.parentEvents(), q, nil, new(fixture.Parent())) })
 			counted := func() int {
@@ -214,7 +214,7 @@ func TestStatusWaitsForOutputsThatLostTheirMapKeyUnseen(t *testing.T) {
 	var totals []int
 	cached := []client.Object{parent, fixture.Input(), fixture.Output("in")}
 	h := newHarness(t, cached, append(cached, lost), func(c *MapController, _ *Options) {
-		c.Status = func(_ time.Time, _ client.Object, s Summary) {
+		c.Status.OfParent = func(_ time.Time, _ client.Object, s Summary) {
 			if s.Totals != nil {
 				totals = append(totals, s.Totals["outputs.pods.total"])
 			}
@@ -282,7 +282,7 @@ func TestStatusDoesNotWaitForTheSearchOfAnotherNamespace(t *testing.T) {
 	cached := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in")}
 	h := newHarness(t, cached, cached, func(c *MapController, o *Options) {
 		o.Namespaces = []string{"gone", "ns"}
-		c.Status = func(_ time.Time, _ client.Object, s Summary) {
+		c.Status.OfParent = func(_ time.Time, _ client.Object, s Summary) {
 			if s.Totals != nil {
 				written++
 			}

@@ -35,7 +35,7 @@ func newMirror() client.Object {
 // mirrors.SetupWithManager(mgr, options).
 var mirrors = mapcontroller.MapController{
 	Name:      "mirror",
-	Tags:      mapcontroller.Tags{MapKey: "example.com/source", Parent: "example.com/mirror"},
+	Ownership: mapcontroller.Ownership{Tags: mapcontroller.Tags{MapKey: "example.com/source", Parent: "example.com/mirror"}},
 	NewParent: newMirror,
 	Inputs:    []mapcontroller.Input{{Object: &corev1.ConfigMap{}, Resource: "configmaps"}},
 	Outputs: []mapcontroller.Output{{Object: &corev1.ConfigMap{}, Resource: "configmaps", Update: func(observed, desired client.Object) {

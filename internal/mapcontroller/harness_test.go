@@ -36,10 +36,10 @@ type harness struct {
 // of a harness.
 func (h *harness) settings() MapController {
 	return MapController{
-		Name: "test", Tags: fixture.Tags, NewParent: func() client.Object { return &appsv1.Deployment{} },
+		Name: "test", Ownership: Ownership{Tags: fixture.Tags}, NewParent: func() client.Object { return &appsv1.Deployment{} },
 		Inputs: []Input{{Object: &corev1.Secret{}, Resource: "secrets"}}, Outputs: fixture.Outputs(),
 		Compile: func(client.Object) (Program, error) { return h.program, h.invalid },
-		Status:  func(time.Time, client.Object, Summary) {},
+		Status:  Status{OfParent: func(time.Time, client.Object, Summary) {}},
 	}
 }
 
@@ -79,7 +79,7 @@ func (h *harness) reconcile(t *testing.T) time.Duration {
 
 // ownsByLabels makes all parents own by labels.
 func ownsByLabels(c *MapController, _ *Options) {
-	c.Release.OwnsByLabels, c.Release.Finalizer = fixture.Always, "test/release"
+	c.Ownership.OwnsByLabels, c.Release.Finalizer = fixture.Always, "test/release"
 }
 
 func deletingParent() *appsv1.Deployment { return fixture.Parent(fixture.Deleting) }

@@ -24,13 +24,14 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
-// MapController describes one controller.
+// MapController describes one controller. What belongs together is a group of fields, which is documented with its type, and is set,
+// and checked, as a whole.
 type MapController struct {
 	// Name is used for the controller, its metrics, its indexes and its field
 	// manager. Required.
 	Name string
-	// Tags are the labels of outputs. Required.
-	Tags Tags
+	// Ownership says which outputs are a parent's. Its Tags are required, and its Parent is the kind of NewParent.
+	Ownership Ownership
 	// NewParent returns an empty parent. Required.
 	NewParent func() client.Object
 	// ClusterScoped is set if parents have no namespace. Map must then name the
@@ -52,72 +53,72 @@ type MapController struct {
 	Governing Governing
 	// MapKey returns the key of an input. A key stands for all inputs that carry
 	// it. An input with an empty key is nobody's. One whose key cannot be the value of a
-	// label has its creates refused. Nil: the UID.
+	// label has its creates refused. If nil, it is the UID.
 	MapKey func(input metav1.Object) string
 	// SteadyAfter is for how long the selected inputs of a key must be the same before a change of them begins anew: see
 	// Observation.ChangingSince.
 	SteadyAfter time.Duration
-	// Related returns further objects that the decision about a key reads, from a cache.
-	// Nil: none.
-	Related func(parent client.Object, mapKey string) []client.Object
-	// RelatedKinds are further kinds that Related reads. They must be installed, too,
-	// and no key is reconciled before all of them are in the cache. A change of one
-	// object reconciles all keys. Those that are Live differ: see Input.
-	RelatedKinds []Input
-	// PrepareOptional, if set, is called once the optional kinds can be listed, to start what decisions about them read beside the
-	// manager's cache. They are missing to decisions until it returns nil.
-	PrepareOptional func(context.Context, Host) error
+	// Related is what decisions read beside inputs and outputs. Empty: nothing.
+	Related Related
 	// ParentChanged returns whether an update of a parent concerns its keys, other
-	// than one of its UID, generation or deletionTimestamp. Nil: no other does.
+	// than one of its UID, generation or deletionTimestamp. If nil, no other does.
 	ParentChanged func(before, after client.Object) bool
+	// ParentDeleted is called after a parent is deleted. It may be called more than
+	// once and must be idempotent. If nil, it is not called.
+	ParentDeleted func(parent types.NamespacedName)
 
-	// Release says which outputs a parent lets go of before it is deleted. Empty: none.
+	// Release says what a parent waits for before it is deleted. Empty: nothing.
 	Release Release
-	// Foreign returns whether an object of an output kind is no parent's, whatever its
-	// labels and its controller: something else made it and manages it. It is never
-	// counted, adopted or deleted, and a controllerRef to a parent is removed from it. Of
-	// some objects only the metadata is known. Nil: none is.
-	Foreign func(output client.Object) bool
-	// Recorded returns what the status of an output says of the parent that owns it, or owned it: the
-	// controllerRef and the tags that were taken off such an output are put back. The cache must hold outputs
-	// without tags. Nil: no status says anything.
-	Recorded func(output client.Object) Record
-
 	// Connect, if set, is called once with functions that read the cache and enqueue keys.
 	Connect func(Access)
 	// MayCreate is called in each pass over a key, with what it creates and the key's
 	// outputs, or with neither once the parent is gone. It returns a reason to delay the
 	// creates, or "" to allow them. A delayed key is retried when it is enqueued. Updates and
-	// deletes are not delayed. Nil: nothing is delayed.
+	// deletes are not delayed. If nil, nothing is delayed.
 	MayCreate func(req Request, create []Desired, outputs []client.Object) (why string)
+	// Status is what becomes of the statuses of keys and parents.
+	Status Status
+}
 
-	// Report is called after each pass over a key, with the status that the key
+// Related is what decisions read beside inputs and outputs, from caches.
+type Related struct {
+	// Objects returns those that the decision about a key reads. If nil, there are none.
+	Objects func(parent client.Object, mapKey string) []client.Object
+	// Kinds are further kinds that Objects reads. They must be installed, too,
+	// and no key is reconciled before all of them are in the cache. A change of one
+	// object reconciles all keys. Those that are Live differ: see Input.
+	Kinds []Input
+	// Prepare, if set, is called once the optional kinds can be listed, to start what decisions about them read beside the
+	// manager's cache. They are missing to decisions until it returns nil.
+	Prepare func(context.Context, Host) error
+}
+
+// Status is what becomes of the statuses of keys and parents.
+type Status struct {
+	// OfKey is called after each pass over a key, with the status that the key
 	// had before (nil if it had none), the status of the decision and the outcome
-	// of the writes. It returns the key's status, and must not change the others: Status
-	// may be reading them. It is the place for events and metrics. Nil: the decision's
+	// of the writes. It returns the key's status, and must not change the others: OfParent
+	// may be reading them. It is the place for events and metrics. If nil, the decision's
 	// status is taken.
-	Report func(parent client.Object, mapKey string, previous, decided any, outcome Outcome) any
-	// ParentDeleted is called after a parent is deleted. It may be called more than
-	// once and must be idempotent. Nil: it is not called.
-	ParentDeleted func(parent types.NamespacedName)
-	// Recording says what of the status decisions depend on. Empty: nothing.
-	Recording Recording
-	// Status computes a parent's status into it; the engine writes it if it
+	OfKey func(parent client.Object, mapKey string, previous, decided any, outcome Outcome) any
+	// OfParent computes a parent's status into it; the engine writes it if it
 	// changed. Times must be in whole seconds, as the API server stores them. What the
-	// Summary says is not known must stay as it is. Nil: the engine writes the proposal's
+	// Summary says is not known must stay as it is. If nil, the engine writes the proposal's
 	// aggregate, which is observedGeneration, inputs.<plural>.total,
 	// outputs.<plural>.total, a count for each condition, and detached.
-	Status func(now time.Time, parent client.Object, s Summary)
-	// StatusWritten is called after a status was written, with what the API server had and has. Nil: nobody asks.
-	StatusWritten func(now time.Time, before, after client.Object)
-	// Unwritten receives the parents whose status could not be written for some time, for
-	// another controller that reads it. Nil: none does.
+	OfParent func(now time.Time, parent client.Object, s Summary)
+	// Written, if set, is called after a status was written, with what the API server had and has.
+	Written func(now time.Time, before, after client.Object)
+	// Recording says what of the status decisions depend on. Empty: nothing.
+	Recording Recording
+	// Unwritten, if set, receives the parents whose status could not be written for some time, for
+	// another controller that reads it.
 	Unwritten *Unwritten
 }
 
 // Governing is how other objects decide about a parent's spec. Both or neither is set.
 type Governing struct {
-	// Objects returns them, from a cache. Their kinds are Live RelatedKinds whose changes concern the parent.
+	// Objects returns them, from a cache. Their kinds are Live kinds of Related whose changes concern the parent.
 	Objects func(parent client.Object) []client.Object
 	// Compile takes the place of MapController.Compile for a parent that has such objects: those that the cache
 	// has, or those that the API server has before a delete. The Program may name another version of the Parent,
@@ -125,19 +126,13 @@ type Governing struct {
 	Compile func(parent client.Object, governors []client.Object) (Program, error)
 }
 
-// Release is how a parent lets go of its outputs before it is deleted. The Finalizer is set if, and only if, one of the
-// others is.
+// Release is what a parent waits for before it is deleted. The Finalizer is set if, and only if, Lingers or Ownership.OwnsByLabels is.
 type Release struct {
-	// OwnsByLabels returns whether the outputs of a parent carry no reference to it, so
-	// that they outlive it. They are the parent's by their labels and by having no
-	// controller. When a parent begins to own by labels, its references are removed, and
-	// it is not settled before none is left. Nil: no parent does.
-	OwnsByLabels func(parent client.Object) bool
 	// Lingers returns whether the deletion of a parent that does not own by labels must wait until its
-	// outputs have settled (Output.Settles). Nil: no deletion waits.
+	// outputs have settled (Output.Settles). If nil, no deletion waits.
 	Lingers func(parent client.Object) bool
 	// Finalizer is set on a parent that owns by labels while outputs may still refer to
-	// it: these references are removed before the parent goes. It is also set on a parent
+	// it: these references are removed before the parent is deleted. It is also set on a parent
 	// that Lingers, and stays until its outputs have settled.
 	Finalizer string
 }
@@ -192,17 +187,12 @@ type Options struct {
 	Stores *informer.Stores
 }
 
-// Ownership decides which outputs are a parent's.
-func (c *MapController) Ownership() Ownership {
-	return Ownership{Tags: c.Tags, OwnsByLabels: c.Release.OwnsByLabels, Foreign: c.Foreign, Recorded: c.Recorded}
-}
-
 // ByObject restricts a manager's cache, by cache.Options.ByObject, to the outputs that carry a map key. Kinds that are
 // inputs, too, are not restricted, and none is with Recorded. If several controllers of a manager have one output kind with different Tags,
 // leave that kind out: a cache takes one label per kind.
 func (c MapController) ByObject() map[client.Object]cache.ByObject {
 	byObject := map[client.Object]cache.ByObject{}
-	exists, err := labels.NewRequirement(c.Tags.MapKey, selection.Exists, nil)
+	exists, err := labels.NewRequirement(c.Ownership.Tags.MapKey, selection.Exists, nil)
 	if err != nil {
 		return nil // New says what is wrong
 	}
@@ -211,7 +201,7 @@ func (c MapController) ByObject() map[client.Object]cache.ByObject {
 			return reflect.TypeOf(in.Object) == reflect.TypeOf(out.Object) &&
 				in.Object.GetObjectKind().GroupVersionKind() == out.Object.GetObjectKind().GroupVersionKind()
 		})
-		if !isInput && c.Recorded == nil {
+		if !isInput && c.Ownership.Recorded == nil {
 			byObject[out.Object] = cache.ByObject{Label: labels.NewSelector().Add(*exists)}
 		}
 	}
@@ -223,15 +213,15 @@ func (c MapController) ByObject() map[client.Object]cache.ByObject {
 func (c MapController) withDefaults() (*MapController, error) {
 	missing := missing{}
 	missing.unless(c.Name != "", "Name is empty")
-	missing.unless(c.Tags.MapKey != "" && c.Tags.Parent != "", "Tags: both labels must be set")
+	missing.unless(c.Ownership.Tags.MapKey != "" && c.Ownership.Tags.Parent != "", "Ownership.Tags: both labels must be set")
 	missing.unless(c.NewParent != nil, "NewParent is nil")
 	missing.unless(c.Compile != nil, "Compile is nil")
 	missing.unless((c.Governing.Objects == nil) == (c.Governing.Compile == nil), "Governing: set both or neither")
 	missing.unless(len(c.Inputs) > 0, "Inputs is empty")
 	missing.unless(len(c.Outputs) > 0, "Outputs is empty")
-	missing.unless((c.Recording.Field == "") == (c.Recording.IsDue == nil), "Recording: set Field and IsDue, or neither")
-	missing.unless((c.Release.Finalizer == "") == (c.Release.OwnsByLabels == nil && c.Release.Lingers == nil),
-		"Release: set Finalizer if, and only if, OwnsByLabels or Lingers is set")
+	missing.unless((c.Status.Recording.Field == "") == (c.Status.Recording.IsDue == nil), "Status.Recording: set Field and IsDue, or neither")
+	missing.unless((c.Release.Finalizer == "") == (c.Ownership.OwnsByLabels == nil && c.Release.Lingers == nil),
+		"Release: set Finalizer if, and only if, Lingers or Ownership.OwnsByLabels is set")
 	for i, in := range c.Inputs {
 		missing.unless(in.Object != nil && in.Resource != "", fmt.Sprintf("Inputs[%d]: Object and Resource must be set", i))
 	}
@@ -241,8 +231,8 @@ func (c MapController) withDefaults() (*MapController, error) {
 		missing.unless(out.Children == nil || out.Children.Is != nil && out.Children.Cached != nil && out.Children.Live != nil,
 			fmt.Sprintf("Outputs[%d].Children: Is, Cached and Live must be set", i))
 	}
-	for i, related := range c.RelatedKinds {
-		missing.unless(related.Object != nil, fmt.Sprintf("RelatedKinds[%d]: Object must be set", i))
+	for i, related := range c.Related.Kinds {
+		missing.unless(related.Object != nil, fmt.Sprintf("Related.Kinds[%d]: Object must be set", i))
 	}
 	c.Inputs, c.Outputs = slices.Clone(c.Inputs), slices.Clone(c.Outputs)
 	return &c, errors.Join(missing...)

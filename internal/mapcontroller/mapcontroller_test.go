@@ -23,12 +23,12 @@ import (
 
 func TestNewNamesWhatIsMissing(t *testing.T) {
 	for want, change := range map[string]func(*MapController, *Dependencies, *Options){
-		"":                              func(*MapController, *Dependencies, *Options) {},
-		"Name is empty":                 func(c *MapController, _ *Dependencies, _ *Options) { c.Name = "" },
-		"Tags: both labels":             func(c *MapController, _ *Dependencies, _ *Options) { c.Tags.Parent = "" },
-		"Tags: both labels must be set": func(c *MapController, _ *Dependencies, _ *Options) { c.Tags.MapKey = "" },
-		"NewParent is nil":              func(c *MapController, _ *Dependencies, _ *Options) { c.NewParent = nil },
-		"Compile is nil":                func(c *MapController, _ *Dependencies, _ *Options) { c.Compile = nil },
+		"":                            func(*MapController, *Dependencies, *Options) {},
+		"Name is empty":               func(c *MapController, _ *Dependencies, _ *Options) { c.Name = "" },
+		"Ownership.Tags: both labels": func(c *MapController, _ *Dependencies, _ *Options) { c.Ownership.Tags.Parent = "" },
+		"Ownership.Tags: both labels must be set": func(c *MapController, _ *Dependencies, _ *Options) { c.Ownership.Tags.MapKey = "" },
+		"NewParent is nil":                        func(c *MapController, _ *Dependencies, _ *Options) { c.NewParent = nil },
+		"Compile is nil":                          func(c *MapController, _ *Dependencies, _ *Options) { c.Compile = nil },
 		"Governing: set both": func(c *MapController, _ *Dependencies, _ *Options) {
 			c.Governing.Objects = func(client.Object) []client.Object { return nil }
 		},
@@ -37,9 +37,9 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 		"Inputs[0]: Object and Resource":  func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = []Input{{Object: &corev1.Secret{}}} },
 		"Outputs[0]: Object and Resource": func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = []Output{{Resource: "pods"}} },
 		"Release: set Finalizer if":       func(c *MapController, _ *Dependencies, _ *Options) { c.Release.Finalizer = "test/finalizer" },
-		"Recording: set Field":            func(c *MapController, _ *Dependencies, _ *Options) { c.Recording.Field = "record" },
+		"Status.Recording: set Field":     func(c *MapController, _ *Dependencies, _ *Options) { c.Status.Recording.Field = "record" },
 		"Release: set Finalizer if, and only if": func(c *MapController, _ *Dependencies, _ *Options) {
-			c.Release.OwnsByLabels = fixture.Always
+			c.Ownership.OwnsByLabels = fixture.Always
 		},
 		"no kind is registered for the type":  func(_ *MapController, d *Dependencies, _ *Options) { d.Scheme = runtime.NewScheme() },
 		"no Clock is set":                     func(_ *MapController, _ *Dependencies, o *Options) { o.Clock = nil },

@@ -28,7 +28,7 @@ func (c MapController) Planner(scheme *runtime.Scheme, parent client.Object, pro
 
 // kinds returns what plans are made of.
 func (c MapController) kinds(scheme *runtime.Scheme, parent client.Object) (*plan.Kinds, error) {
-	kinds, err := plan.NewKinds(scheme, parent, c.Ownership(), c.Inputs, c.Outputs, c.RelatedKinds...)
+	kinds, err := plan.NewKinds(scheme, parent, c.Ownership, c.Inputs, c.Outputs, c.Related.Kinds...)
 	if err == nil {
 		kinds.Finalizer = c.Release.Finalizer
 		if c.MapKey != nil {

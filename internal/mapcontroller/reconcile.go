@@ -135,8 +135,8 @@ func (c *Controller) observe(
 		}
 		seen.Elsewhere = c.lookup.Elsewhere(parent, req.MapKey, seen.Selected, seen.Outputs)
 		seen.Children = append(c.lookup.Children(seen.Outputs), c.lookup.Children(seen.Elsewhere)...)
-		if c.spec.Related != nil {
-			seen.Related = c.spec.Related(parent.Object, req.MapKey)
+		if c.spec.Related.Objects != nil {
+			seen.Related = c.spec.Related.Objects(parent.Object, req.MapKey)
 		}
 	}
 	return seen, aside, err
@@ -146,10 +146,10 @@ func (c *Controller) observe(
 // them, that carry no map key. Where a status may say what the labels do not, metadata show nothing, and the
 // cache holds them all.
 func (c *Controller) untagged(ctx context.Context, namespace string, do func(client.Object)) error {
-	if c.spec.Recorded != nil {
+	if c.spec.Ownership.Recorded != nil {
 		return nil
 	}
-	selector, err := labels.Parse("!" + c.spec.Tags.MapKey)
+	selector, err := labels.Parse("!" + c.spec.Ownership.Tags.MapKey)
 	for _, out := range c.spec.Outputs {
 		if out.Optional && len(c.installed.MissingOptional()) > 0 {
 			continue // it is listed later, which leads to another search
@@ -188,8 +188,8 @@ func (c *Controller) report(
 	epoch status.Epoch, parent client.Object, req Request, p plan.Plan, previous any, outcome execute.Outcome,
 ) bool {
 	key := p.Key
-	if c.spec.Report != nil {
-		key.Status = c.spec.Report(parent, req.MapKey, previous, key.Status, outcome)
+	if c.spec.Status.OfKey != nil {
+		key.Status = c.spec.Status.OfKey(parent, req.MapKey, previous, key.Status, outcome)
 	}
 	c.aggregator.Put(epoch, req, parent.GetUID(), key, p.Referred)
 	return !key.Empty()

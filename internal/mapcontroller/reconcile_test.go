@@ -126,7 +126,7 @@ func TestReconcileReports(t *testing.T) {
 	var reports []report
 	var outcome Outcome
 	h := newHarness(t, all, all, func(c *MapController, _ *Options) {
-		c.Report = func(_ client.Object, mapKey string, previous, decided any, o Outcome) any {
+		c.Status.OfKey = func(_ client.Object, mapKey string, previous, decided any, o Outcome) any {
 			reports = append(reports, report{previous, decided})
 			outcome = o
 			return mapKey + "'s status"
@@ -167,7 +167,7 @@ func TestADecisionThatPanicsIsAnErrorOfItsKey(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input(), bad}
 	var failed error
 	h := newHarness(t, all, all, func(c *MapController, _ *Options) {
-		c.Report = func(_ client.Object, mapKey string, _, decided any, o Outcome) any {
+		c.Status.OfKey = func(_ client.Object, mapKey string, _, decided any, o Outcome) any {
 			if mapKey == "bad-uid" {
 				failed = o.Err
 			}
@@ -209,7 +209,7 @@ func (h *harness) compiledAgain() { h.programs.Clear() }
 func TestReconcilePassesOnRelatedObjects(t *testing.T) {
 	related := []client.Object{fixture.Output("related")}
 	h := newHarness(t, []client.Object{fixture.Parent(), fixture.Input()}, nil, func(c *MapController, _ *Options) {
-		c.Related = func(parent client.Object, _ string) []client.Object {
+		c.Related.Objects = func(parent client.Object, _ string) []client.Object {
 			if parent.GetName() != "p" {
 				t.Errorf("of %s", parent.GetName())
 			}

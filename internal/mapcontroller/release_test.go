@@ -46,7 +46,7 @@ func TestReconcileStatusLooksForReferencesThatTheCacheDoesNotShow(t *testing.T) 
 	var settled []bool
 	h := newHarness(t, []client.Object{parent, fixture.Input()}, []client.Object{parent, late}, ownsByLabels, func(c *MapController, _ *Options) {
 		c.Outputs[0].Covers = func(_, _ client.Object) bool { return true }
-		c.Status = func(_ time.Time, _ client.Object, s Summary) { settled = append(settled, s.Settled) }
+		c.Status.OfParent = func(_ time.Time, _ client.Object, s Summary) { settled = append(settled, s.Settled) }
 	})
 	enqueued(func(q keyQueue) { send(h.parentEvents(), q, nil, &parent) })
 
@@ -106,7 +106,7 @@ func TestReconcileStatusReportsNoFailureOfAManagerThatStops(t *testing.T) {
 	parent := fixture.Parent(changedSpec, holding)
 	var failed []Failure
 	h := newHarness(t, []client.Object{parent}, []client.Object{parent, fixture.Output("old")}, ownsByLabels, func(c *MapController, _ *Options) {
-		c.Report = func(_ client.Object, _ string, _, now any, outcome Outcome) any {
+		c.Status.OfKey = func(_ client.Object, _ string, _, now any, outcome Outcome) any {
 			failed = append(failed, outcome.Failed...)
 			return now
 		}
@@ -152,7 +152,7 @@ func TestReconcileStatusWaitsForItsOwnChange(t *testing.T) {
 	parent := fixture.Parent(changedSpec)
 	written := 0
 	h := newHarness(t, []client.Object{parent}, []client.Object{parent}, ownsByLabels, func(c *MapController, _ *Options) {
-		c.Status = func(time.Time, client.Object, Summary) { written++ }
+		c.Status.OfParent = func(time.Time, client.Object, Summary) { written++ }
 	})
 	h.aggregator.Track(fixture.Parent(), []string{testKey.MapKey})
 	if err := h.reconcileStatus(t); err != nil || h.api.Count("patch") != 1 || h.api.Count("*") != 1 || written > 0 {

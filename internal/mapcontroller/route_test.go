@@ -128,7 +128,7 @@ func TestRouteOutputs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
 			h := newHarness(t, nil, nil, func(c *MapController, _ *Options) {
-				c.Foreign = fixture.IsForeign
+				c.Ownership.Foreign = fixture.IsForeign
 				c.Outputs[0].OnChange = func(_ types.NamespacedName, before, after client.Object) {
 					calls++
 					if (before != nil) != (test.before != nil) || (after != nil) != test.wantOwned {
@@ -164,7 +164,7 @@ func TestRouteRelated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cached := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("o", fixture.Label(fixture.Tags.MapKey, "other"))}
 			h := newHarness(t, cached, nil, func(c *MapController, _ *Options) {
-				c.RelatedKinds = []Input{{Object: &corev1.Pod{}, Changed: func(before, after client.Object) bool {
+				c.Related.Kinds = []Input{{Object: &corev1.Pod{}, Changed: func(before, after client.Object) bool {
 					return len(before.GetAnnotations()) != len(after.GetAnnotations())
 				}, Concerns: func(related, parent client.Object) bool {
 					return related.GetName() != "unconcerned" && parent.GetName() == testKey.Parent.Name
@@ -172,10 +172,10 @@ func TestRouteRelated(t *testing.T) {
 			})
 			got := enqueued(func(q keyQueue) {
 				if test.initial {
-					h.relatedEvents(h.spec.RelatedKinds[0]).Create(t.Context(), event.TypedCreateEvent[client.Object]{Object: *test.after, IsInInitialList: true}, q)
+					h.relatedEvents(h.spec.Related.Kinds[0]).Create(t.Context(), event.TypedCreateEvent[client.Object]{Object: *test.after, IsInInitialList: true}, q)
 					return
 				}
-				send(h.relatedEvents(h.spec.RelatedKinds[0]), q, test.before, test.after)
+				send(h.relatedEvents(h.spec.Related.Kinds[0]), q, test.before, test.after)
 			})
 			if !slices.Equal(got, test.want) {
 				t.Errorf("enqueued %v, want %v", got, test.want)

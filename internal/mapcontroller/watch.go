@@ -32,7 +32,7 @@ func (c *Controller) Watches() []Watch {
 	for i, out := range c.spec.Outputs {
 		all = append(all, Watch{Object: out.Object, Indexers: c.lookup.OutputIndexers(i), Events: c.outputEvents(out), Optional: out.Optional})
 	}
-	for _, related := range c.spec.RelatedKinds {
+	for _, related := range c.spec.Related.Kinds {
 		all = append(all, Watch{Object: related.Object, Events: c.relatedEvents(related), Optional: related.Optional, Live: related.Live})
 	}
 	return all
@@ -84,8 +84,8 @@ func (s *starter) watchOptional(ctx context.Context, watch watches) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if c.spec.PrepareOptional != nil {
-		if err := c.spec.PrepareOptional(ctx, s.host); err != nil {
+	if c.spec.Related.Prepare != nil {
+		if err := c.spec.Related.Prepare(ctx, s.host); err != nil {
 			return err
 		}
 	}

@@ -290,13 +290,13 @@ func TestClassesAreReadUnlessRolesMustSuffice(t *testing.T) {
 		want       bool
 	}{{nil, true}, {[]string{"shop"}, false}} {
 		c := MapController(Options{Stores: NewStores(), Namespaces: tc.namespaces}, nil, 0)
-		if got := len(c.RelatedKinds) > 0; got != tc.want {
+		if got := len(c.Related.Kinds) > 0; got != tc.want {
 			t.Errorf("in namespaces %v: classes are watched: %v", tc.namespaces, got)
 		}
 		p, err := c.Compile(every("6h").SnapshotSchedule)
 		must(t, err)
 		seen := (&mapCase{claim: claim("data").of(testDriver)}).observe()
-		seen.Related = c.Related(every("6h").SnapshotSchedule, "data-uid")
+		seen.Related = c.Related.Objects(every("6h").SnapshotSchedule, "data-uid")
 		if skipped := statusOf(p.Map(seen)).SkipReason != ""; skipped != tc.want {
 			t.Errorf("in namespaces %v: without a class, the PVC is skipped: %v", tc.namespaces, skipped)
 		}

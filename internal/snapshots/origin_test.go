@@ -152,7 +152,7 @@ func TestRelatedAreTheOriginOfASchedule(t *testing.T) {
 				t.Errorf("%d governors, want %d", len(c.Governing.Objects(tc.schedule.SnapshotSchedule)), tc.want)
 			}
 			concern := 0 // their events are the schedule's
-			for _, kind := range c.RelatedKinds {
+			for _, kind := range c.Related.Kinds {
 				for _, o := range f.objects() {
 					if kind.Live && reflect.TypeOf(kind.Object) == reflect.TypeOf(o) && kind.Concerns(o, tc.schedule.SnapshotSchedule) {
 						concern++
@@ -162,12 +162,12 @@ func TestRelatedAreTheOriginOfASchedule(t *testing.T) {
 			if concern != tc.want {
 				t.Errorf("%d of them concern it, want %d", concern, tc.want)
 			}
-			if got := c.Recording.IsDue(noon, tc.schedule.SnapshotSchedule, known(1)); got != tc.child {
+			if got := c.Status.Recording.IsDue(noon, tc.schedule.SnapshotSchedule, known(1)); got != tc.child {
 				t.Errorf("records the time: %v, want %v", got, tc.child)
 			}
 			k := known(1)
 			k.ServerTime = noon
-			c.Status(noon, tc.schedule.SnapshotSchedule, k)
+			c.Status.OfParent(noon, tc.schedule.SnapshotSchedule, k)
 			if got := tc.schedule.Status.Retention != nil; got != tc.child {
 				t.Errorf("has a record: %v, want %v", got, tc.child)
 			}

@@ -58,7 +58,7 @@ func newPopulation(tb testing.TB) *population {
 	apiServer := p.apiServer(scheme)
 	var err error
 	spec := MapController(o, events.NewFakeRecorder(10), 0)
-	p.related = spec.Related
+	p.related = spec.Related.Objects
 	p.Controller, err = spec.New(mapcontroller.Dependencies{
 		Client: apiServer, Live: apiServer, Scheme: scheme, Discovery: &fakediscovery.FakeDiscovery{},
 	}, o)

@@ -66,7 +66,7 @@ func newReporter(r events.EventRecorder, c clock.PassiveClock, f *inFlight, m *m
 	}
 }
 
-// report implements the engine's Report.
+// report implements Status.OfKey.
 func (r *reporter) report(parent client.Object, mapKey string, previous, decided any, outcome mapcontroller.Outcome) any {
 	s := parent.(*v1alpha1.SnapshotSchedule)
 	before, _ := previous.(*keyStatus)
@@ -105,7 +105,7 @@ func earlierStatus(s *v1alpha1.SnapshotSchedule, after *keyStatus, outcome mapco
 	return before
 }
 
-// statusWritten implements the engine's StatusWritten.
+// statusWritten implements Status.Written.
 func (r *reporter) statusWritten(now time.Time, before, after client.Object) {
 	had, has := &before.(*v1alpha1.SnapshotSchedule).Status, &after.(*v1alpha1.SnapshotSchedule).Status
 	worst := ""

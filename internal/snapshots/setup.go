@@ -64,7 +64,7 @@ func SetupWithManager(
 	}
 	f := newInFlight(o, maxInFlight)
 	c := mapController(o, mgr.GetEventRecorder(Name), f, m)
-	c.Unwritten = unwritten
+	c.Status.Unwritten = unwritten
 	unprotected := unprotectedIn(mgr, o, f.classesKnown)
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // while this process leads
 		defer m.Lead(metrics.Sources{Drivers: f.counts, Unprotected: func() map[string]int { return unprotected(ctx) }})()
@@ -128,19 +128,18 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		s := parent.(*v1alpha1.SnapshotSchedule)
 		return compileFor(s, originIn(s), clusterWide, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
 	}
-	c.Related = func(parent client.Object, mapKey string) []client.Object {
+	c.Related.Objects = func(parent client.Object, mapKey string) []client.Object {
 		restores := o.Stores.ByIndex(nil, anyClaim, restoresIndex, parent.GetNamespace())
 		req := mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey}
 		leaving := leavingFrom(o.Stores, parent.GetNamespace(), func() []client.Object { return f.controller.Outputs(req) })
 		return slices.Concat(restores, leaving, f.allClasses(), f.related(req))
 	}
-	c.RelatedKinds = relatedKinds
+	c.Related.Kinds, c.Related.Prepare = relatedKinds, ofGroups.Start
 	c.ParentChanged = scheduleChanged
 	var wakeStatus func(types.NamespacedName, time.Duration)
 	c.Connect = func(a mapcontroller.Access) { f.controller, ofGroups.Engine, wakeStatus = a, a, a.WakeStatus }
 	c.MayCreate = f.mayCreate
-	c.PrepareOptional = ofGroups.Start
-	c.Report = func(parent client.Object, mapKey string, previous, decided any, outcome mapcontroller.Outcome) any {
+	c.Status.OfKey = func(parent client.Object, mapKey string, previous, decided any, outcome mapcontroller.Outcome) any {
 		key := mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey}
 		outcome.Failed = append(outcome.Failed, ofGroups.Failed(key)...)
 		return r.report(parent, mapKey, previous, decided, outcome)
@@ -152,7 +151,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		f.forget(schedule)
 		m.Forget(schedule)
 	}
-	c.StatusWritten = r.statusWritten
+	c.Status.Written = r.statusWritten
 	from := func(s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) origin {
 		from := originIn(s)
 		if p, valid := known.Spec.(*program); valid { // which knows the schedule's own spec
@@ -160,7 +159,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		}
 		return from
 	}
-	c.Recording = mapcontroller.Recording{
+	c.Status.Recording = mapcontroller.Recording{
 		Field: "retention",
 		IsDue: func(now time.Time, parent client.Object, known mapcontroller.Summary) bool {
 			s := parent.(*v1alpha1.SnapshotSchedule)
@@ -171,7 +170,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 			s.Status.Retention = ownerOnly(s, originIn(s))
 		},
 	}
-	c.Status = func(now time.Time, parent client.Object, known mapcontroller.Summary) {
+	c.Status.OfParent = func(now time.Time, parent client.Object, known mapcontroller.Summary) {
 		s := parent.(*v1alpha1.SnapshotSchedule)
 		from := from(s, known)
 		sum := setStatusOf(now, s, from, known)
@@ -205,7 +204,7 @@ const settles = time.Minute
 func kinds() mapcontroller.MapController {
 	return mapcontroller.MapController{
 		Name:      Name,
-		Tags:      Ownership.Tags,
+		Ownership: Ownership,
 		NewParent: func() client.Object { return &v1alpha1.SnapshotSchedule{} },
 		Inputs: []mapcontroller.Input{{
 			Object:   &corev1.PersistentVolumeClaim{},
@@ -230,10 +229,7 @@ func kinds() mapcontroller.MapController {
 			Settles:    settles,
 		}},
 		SteadyAfter: settleFor,
-		Foreign:     Ownership.Foreign,
-		Release: mapcontroller.Release{
-			OwnsByLabels: Ownership.OwnsByLabels, Lingers: hasGroups, Finalizer: v1alpha1.FinalizerRelease,
-		},
+		Release:     mapcontroller.Release{Lingers: hasGroups, Finalizer: v1alpha1.FinalizerRelease},
 	}
 }
 

@@ -146,31 +146,33 @@ func newManager(o *operator) (manager.Manager, error) {
 func (o *operator) mapController() *mapcontroller.MapController {
 	c := &mapcontroller.MapController{
 		Name:      "enginetest",
-		Tags:      mapcontroller.Tags{MapKey: keyLabel, Parent: parentLabel},
+		Ownership: mapcontroller.Ownership{Tags: mapcontroller.Tags{MapKey: keyLabel, Parent: parentLabel}},
 		NewParent: func() client.Object { return &Bucket{} },
 		Release:   mapcontroller.Release{Finalizer: o.program.Finalizer},
 		Compile:   o.compile,
-		Report: func(_ client.Object, _ string, _, _ any, outcome mapcontroller.Outcome) any {
-			for _, f := range outcome.Failed {
-				o.recordFailure(failure{verb: string(f.Verb), err: f.Err})
-			}
-			if outcome.Paused != nil {
-				o.recordPause()
-				return keyStatus{paused: 1}
-			}
-			return nil
-		},
-		Status: setStatus,
-		// Buckets have no conditions. Their missing kinds are written while nothing else is known.
-		Recording: mapcontroller.Recording{
-			Field: "missing", IsDue: func(time.Time, client.Object, mapcontroller.Summary) bool { return false },
+		Status: mapcontroller.Status{
+			OfKey: func(_ client.Object, _ string, _, _ any, outcome mapcontroller.Outcome) any {
+				for _, f := range outcome.Failed {
+					o.recordFailure(failure{verb: string(f.Verb), err: f.Err})
+				}
+				if outcome.Paused != nil {
+					o.recordPause()
+					return keyStatus{paused: 1}
+				}
+				return nil
+			},
+			OfParent: setStatus,
+			// Buckets have no conditions. Their missing kinds are written while nothing else is known.
+			Recording: mapcontroller.Recording{
+				Field: "missing", IsDue: func(time.Time, client.Object, mapcontroller.Summary) bool { return false },
+			},
 		},
 	}
 	if o.program.MapKey != nil {
 		c.MapKey = func(input metav1.Object) string { return o.program.MapKey(input.(client.Object)) }
 	}
 	if o.program.ByLabels != nil {
-		c.Release.OwnsByLabels = func(parent client.Object) bool { return o.program.ByLabels(parent.(*Bucket)) }
+		c.Ownership.OwnsByLabels = func(parent client.Object) bool { return o.program.ByLabels(parent.(*Bucket)) }
 	}
 	for _, k := range o.program.Inputs {
 		c.Inputs = append(c.Inputs, mapcontroller.Input{Object: k.Object, Resource: k.Resource})

@@ -47,7 +47,7 @@ type sets struct {
 	cache  cache.Cache // of widgets, which are children of gadgets
 }
 
-// watch implements MapController.PrepareOptional.
+// watch implements Related.Prepare.
 func (s *sets) watch(ctx context.Context, h mapcontroller.Host) (err error) {
 	if s.cache, err = h.NewCache(cache.Options{}); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (s *sets) change(c *mapcontroller.MapController) {
 		Sources:  func(o client.Object) []string { return strings.Split(o.GetAnnotations()[sourcesNote], ",") },
 		Children: &mapcontroller.Children{Is: isChild, Cached: s.widgets, Live: liveWidgets},
 	}}
-	c.PrepareOptional, c.Connect = s.watch, func(a mapcontroller.Access) { s.engine = a }
+	c.Related.Prepare, c.Connect = s.watch, func(a mapcontroller.Access) { s.engine = a }
 	c.Release.Finalizer, c.Release.Lingers = lingering, func(client.Object) bool { return true }
 	c.ParentChanged = func(before, after client.Object) bool {
 		return before.GetAnnotations()[dropNote] != after.GetAnnotations()[dropNote]

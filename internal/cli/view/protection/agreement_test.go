@@ -31,7 +31,7 @@ func TestCoverageAgreesWithConditionProtected(t *testing.T) {
 		if plan.Key.Status != nil {
 			known.Keys = []any{plan.Key.Status}
 		}
-		status := snapshots.MapController(snapshots.Options{Stores: snapshots.NewStores()}, nil, 0).Status
+		status := snapshots.MapController(snapshots.Options{Stores: snapshots.NewStores()}, nil, 0).Status.OfParent
 		status(now, written, known)
 		condition := meta.FindStatusCondition(written.Status.Conditions, v1alpha1.ConditionProtected)
 
