@@ -165,11 +165,11 @@ func TestMapOfAVolumeWithPlaces(t *testing.T) {
 		"there is a place": {schedule: few, class: three, own: series{ready(8 * time.Hour)}, wantCreate: true},
 		"it keeps as many as may be": {
 			schedule: every("6h").ttl("18h"), class: three, own: series{ready(time.Hour)},
-			wantProblem: "keeps up to 3 snapshots per PVC and needs a place for the next; class fast allows 3",
+			wantProblem: "keeps up to 3 snapshots per PVC and needs a place for the next; class fast allows 3: set retention.maxCount to 2 or less",
 		},
 		"it keeps as many as may be by several rules": {
 			schedule: twoDays(every("6h").ttl("18h")), class: three, own: series{ready(time.Hour)},
-			wantProblem: "keeps 3 or more snapshots per PVC and needs a place for the next; class fast allows 3",
+			wantProblem: "keeps 3 or more snapshots per PVC and needs a place for the next; class fast allows 3: set retention.maxCount to 2 or less",
 		},
 		"several rules may keep too many": {
 			schedule: twoDays(every("6h").ttl("12h")), class: three, own: series{ready(time.Hour)},
@@ -178,11 +178,11 @@ func TestMapOfAVolumeWithPlaces(t *testing.T) {
 		},
 		"it keeps everything": {
 			schedule: every("6h"), class: three, own: series{ready(time.Hour)},
-			wantProblem: "keeps every snapshot per PVC and needs a place for the next; class fast allows 3",
+			wantProblem: "keeps every snapshot per PVC and needs a place for the next; class fast allows 3: set retention.maxCount to 2 or less",
 		},
 		"full by another schedule": {
 			schedule: few, class: three, own: series{ready(8 * time.Hour)}, others: series{ready(2 * time.Hour), ready(3 * time.Hour).deleting()},
-			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3, of which are being deleted: other-3h0m0s", wantFailing: true,
+			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3, of which are being deleted: other-3h0m0s; what keeps them: kubectl snapsched list -n 'shop' --pvc='data'", wantFailing: true,
 		},
 		"full, and nothing is due": {
 			schedule: few, class: three, own: series{ready(time.Hour)}, others: series{ready(2 * time.Hour), ready(3 * time.Hour)},
@@ -193,15 +193,15 @@ func TestMapOfAVolumeWithPlaces(t *testing.T) {
 		},
 		"full, and one failed": {
 			schedule: few, class: three, own: series{ready(8 * time.Hour).chosen("fast"), erring(9 * time.Hour)}, others: series{ready(2 * time.Hour)},
-			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3", wantFailing: true, wantDelete: "mine-9h0m0s",
+			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3; what keeps them: kubectl snapsched list -n 'shop' --pvc='data'", wantFailing: true, wantDelete: "mine-9h0m0s",
 		},
 		"full, and one failed, of a class that the spec names": {
 			schedule: naming("fast"), class: three, own: series{ready(8 * time.Hour), erring(9 * time.Hour)}, others: series{ready(2 * time.Hour)},
-			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3", wantFailing: true, wantDelete: "mine-9h0m0s",
+			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3; what keeps them: kubectl snapsched list -n 'shop' --pvc='data'", wantFailing: true, wantDelete: "mine-9h0m0s",
 		},
 		"full, and one failed, but only the PVC names the driver": {
 			schedule: few, class: three, own: series{ready(8 * time.Hour), erring(9 * time.Hour)}, others: series{ready(2 * time.Hour)},
-			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3", wantFailing: true,
+			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3; what keeps them: kubectl snapsched list -n 'shop' --pvc='data'", wantFailing: true,
 		},
 		"no limit": {schedule: every("6h"), class: class("fast", testDriver), own: series{ready(8 * time.Hour)}, wantCreate: true},
 	} {

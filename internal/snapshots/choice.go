@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
@@ -54,8 +55,9 @@ func (p *program) choose(of *subject, seen mapcontroller.Observation) choice {
 			continue
 		}
 		if unfit++; unfit == 1 {
-			skipped, first = reason, Problem{Reason: v1alpha1.ReasonGroupStopped, Message: fmt.Sprintf(
-				"no snapshot of the group is taken, because of PVC %s: %s", claim.Name, reason)}
+			skipped, first = reason, Problem{Reason: v1alpha1.ReasonGroupStopped, Message: withCommand(
+				fmt.Sprintf("no snapshot of the group is taken, because of PVC %s: %s", claim.Name, reason),
+				fmt.Sprintf("; why: kubectl describe pvc -n '%s' '%s'", claim.Namespace, claim.Name))}
 		}
 	}
 	if unfit == len(of.claims) && (waits || len(outputs) == 0) { // else it could be snapshotted, so the class was lost
@@ -83,7 +85,8 @@ func (p *program) mismatch(of *subject, seen mapcontroller.Observation) Problem 
 	}
 	if len(seen.Missing) > 0 {
 		return Problem{Reason: v1alpha1.ReasonGroupSnapshotAPIMissing, Message: "VolumeGroupSnapshots are not installed in this cluster, " +
-			"or the operator may not list them; they need the CRDs of group " + groupv1.GroupName + ", version v1"}
+			"or the operator may not list them; they need the CRDs of group " + groupv1.GroupName + ", version v1; what is installed: " +
+			"kubectl api-resources --api-group=" + groupv1.GroupName}
 	}
 	if n := len(of.claims); n > backup.MaxGroup {
 		return Problem{Reason: v1alpha1.ReasonGroupTooLarge, Message: fmt.Sprintf(
@@ -99,8 +102,16 @@ func (p *program) mismatch(of *subject, seen mapcontroller.Observation) Problem 
 		return Problem{}
 	}
 	slices.Sort(others)
-	return Problem{Reason: v1alpha1.ReasonGroupMismatch, Message: "the labels of the group match PVCs that the schedule does not select: " +
-		report.List(others, maxTerminating) + "; exclude them by a label, not by an annotation"}
+	message := "the labels of the group match PVCs that the schedule does not select: " +
+		report.List(others, maxTerminating) + "; exclude them by a label, not by an annotation"
+	labels := slices.Sorted(maps.Keys(p.schedule.Spec.Selector.MatchLabels))
+	if by := p.schedule.Spec.Group.ByLabel; by != "" {
+		labels = []string{by}
+	}
+	if len(labels) > 0 {
+		message = withCommand(message, fmt.Sprintf(": kubectl label pvc -n '%s' '%s' '%s-'", p.schedule.Namespace, others[0], labels[0]))
+	}
+	return Problem{Reason: v1alpha1.ReasonGroupMismatch, Message: message}
 }
 
 // skip returns why a PVC can't be snapshotted now; empty if it can. Its events

@@ -24,10 +24,8 @@ type kindOfClass struct {
 	whose          string // snapshots are taken by it
 	// wrong and notOne are the reasons for a class that does not fit, and for a driver without exactly one default class.
 	wrong, notOne string
-	// missing and none say what to do if the class does not exist, or if the driver has none; lists is set if messages
-	// name the classes that exist.
-	missing, none string
-	lists         bool
+	// without is what to do where a driver has no class, other than to create one; none says so, where that is known of no PVC.
+	without, none string
 	driverOf      func([]*corev1.PersistentVolumeClaim) (driver, Problem)
 	// refusals are asked in this order. The first of them, unnamed, refuse whatever class is named.
 	refusals []refusal
@@ -40,7 +38,8 @@ type refusal func(Classes, wanted, driver) Problem
 var (
 	singleClasses = kindOfClass{
 		name: "VolumeSnapshotClass", resource: "volumesnapshotclass", annotation: annotationDefaultClass, whose: "PVC",
-		wrong: v1alpha1.ReasonWrongSnapshotClass, notOne: v1alpha1.ReasonNoDefaultSnapshotClass, lists: true,
+		wrong: v1alpha1.ReasonWrongSnapshotClass, notOne: v1alpha1.ReasonNoDefaultSnapshotClass,
+		without:  "leave the PVC out, with annotation " + v1alpha1.AnnotationExclude,
 		driverOf: driverOfFirst,
 		refusals: []refusal{Classes.missing, Classes.unsuited, Classes.ofOthers, Classes.unlisted, Classes.noDefault},
 		unnamed:  2,
@@ -49,7 +48,7 @@ var (
 		ofGroup: true,
 		name:    "VolumeGroupSnapshotClass", resource: "volumegroupsnapshotclass", annotation: annotationDefaultGroupClass, whose: "group",
 		wrong: v1alpha1.ReasonNoGroupSnapshotClass, notOne: v1alpha1.ReasonNoDefaultGroupSnapshotClass,
-		missing: ": create it, or name another one in spec.group", none: ": create one, or remove spec.group",
+		without: "remove spec.group", none: ": create one, or remove spec.group",
 		driverOf: driverOfGroup,
 		refusals: []refusal{Classes.missing, Classes.ofOthers, Classes.noDefault},
 	}
@@ -176,30 +175,30 @@ func (c Classes) missing(w wanted, d driver) Problem {
 	exists := func(name string) bool { o, _ := c.find(w.kind.ofGroup, name); return o != nil }
 	if w.name != nil && !exists(*w.name) {
 		return Problem{Reason: w.kind.wrong, Message: fmt.Sprintf(
-			"%s %s does not exist%s%s", w.kind.name, *w.name, w.kind.missing, c.others(w.kind, ""))}
+			"%s %s does not exist; %s", w.kind.name, *w.name, c.others(w.kind, d))}
 	}
 	if len(w.listed) == 0 || slices.ContainsFunc(w.listed, exists) {
 		return Problem{}
 	}
 	return Problem{Reason: w.kind.wrong, Message: "none of volumeSnapshotClassNames exists: " +
-		report.List(w.listed, maxNames) + c.others(w.kind, "")}
+		report.List(w.listed, maxNames) + "; " + c.others(w.kind, d)}
 }
 
-// others names the classes that exist, of a driver or of any, and says what to do.
+// others names the classes of a driver that exist, and says what to do.
 func (c Classes) others(kind *kindOfClass, d driver) string {
-	if !kind.lists {
-		return ""
-	}
 	var names []string
 	for o, of := range c.each(kind.ofGroup) {
-		if d == "" || of == d {
+		if of == d {
 			names = append(names, o.GetName())
 		}
 	}
-	if slices.Sort(names); len(names) == 0 {
-		return "; there is none in this cluster: create one, or leave the PVC out"
+	switch slices.Sort(names); {
+	case d.inTree():
+		return fmt.Sprintf("%s is an in-tree plugin, whose volumes cannot be snapshotted: %s", d, kind.without)
+	case len(names) == 0:
+		return fmt.Sprintf("driver %s has none: create one, or %s", d, kind.without)
 	}
-	return "; in the schedule, name one that exists: " + report.List(names, maxNames)
+	return fmt.Sprintf("in the schedule, name one of driver %s: %s", d, report.List(names, maxNames))
 }
 
 // maxNames is how many bytes of names a message lists.
@@ -214,7 +213,7 @@ func (c Classes) ofOthers(w wanted, d driver) Problem {
 	if found == nil || of == d {
 		return Problem{}
 	}
-	return Problem{Reason: w.kind.wrong, Message: fmt.Sprintf("%s %s belongs to driver %s, and the %s to driver %s%s",
+	return Problem{Reason: w.kind.wrong, Message: fmt.Sprintf("%s %s belongs to driver %s, and the %s to driver %s; %s",
 		w.kind.name, *w.name, of, w.kind.whose, d, c.others(w.kind, d))}
 }
 
@@ -269,13 +268,15 @@ func notOneDefault(kind *kindOfClass, d driver, all, defaults []string) string {
 	annotate := "kubectl annotate " + kind.resource
 	switch {
 	case len(all) == 1:
-		return fmt.Sprintf("the only class of %s, %s, is not its default: %s '%s' %s=true", d, all[0], annotate, all[0], kind.annotation)
+		return fmt.Sprintf("the only %s of driver %s, %s, is not its default: %s '%s' --overwrite %s=true",
+			kind.name, d, all[0], annotate, all[0], kind.annotation)
 	case len(defaults) > 1:
-		return fmt.Sprintf("%d classes of %s are its default: %s; name one in the schedule, or leave one the default: %s '%s' %s-",
-			len(defaults), d, report.List(defaults, maxNames), annotate, defaults[1], kind.annotation)
+		return fmt.Sprintf("%d %ses of driver %s are its default: %s; name one in the schedule, or leave one the default: %s '%s' %s-",
+			len(defaults), kind.name, d, report.List(defaults, maxNames), annotate, defaults[1], kind.annotation)
 	}
-	return fmt.Sprintf("none of the %d classes of %s is its default: %s; name one in the schedule, or make one the default: %s '%s' %s=true",
-		len(all), d, report.List(all, maxNames), annotate, all[0], kind.annotation)
+	return fmt.Sprintf("none of the %d %ses of driver %s is its default: %s; "+
+		"name one in the schedule, or make one the default: %s '%s' --overwrite %s=true",
+		len(all), kind.name, d, report.List(all, maxNames), annotate, all[0], kind.annotation)
 }
 
 // driverOfFirst returns the driver of a PVC, which may be gone.
@@ -288,6 +289,7 @@ func driverOfFirst(claims []*corev1.PersistentVolumeClaim) (d driver, refused Pr
 
 // driverOfGroup returns the driver of the PVCs of a group, empty if it is unknown.
 func driverOfGroup(claims []*corev1.PersistentVolumeClaim) (d driver, refused Problem) {
+	first := ""
 	for _, claim := range claims {
 		switch other := driverOf(claim); {
 		case other.inTree():
@@ -295,11 +297,11 @@ func driverOfGroup(claims []*corev1.PersistentVolumeClaim) (d driver, refused Pr
 				Message: fmt.Sprintf("PVC %s belongs to %s, an in-tree plugin, whose volumes cannot be snapshotted", claim.Name, other)}
 		case other == "" || other == d:
 		case d == "":
-			d = other
+			d, first = other, claim.Name
 		default:
-			return "", Problem{Reason: v1alpha1.ReasonMixedDrivers,
-				Message: fmt.Sprintf(
-					"the PVCs of the group belong to several drivers, such as %s and %s: divide them by a label, with spec.group.byLabel", d, other)}
+			return "", Problem{Reason: v1alpha1.ReasonMixedDrivers, Message: fmt.Sprintf(
+				"the PVCs of the group belong to several drivers, such as %s to %s and %s to %s: divide them by a label, with spec.group.byLabel",
+				first, d, claim.Name, other)}
 		}
 	}
 	return d, Problem{}

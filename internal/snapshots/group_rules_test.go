@@ -199,3 +199,47 @@ func TestALostPVCOfAGroupIsAProblemOfItsOwn(t *testing.T) {
 		}
 	}
 }
+
+// Contract: STAT-22.
+func TestProblemsOfGroupsEndWithTheCommandThatHelps(t *testing.T) {
+	apart, long := every("6h").grouped(), "x"+strings.Repeat("-x", 95)
+	apart.Spec.Group.ByLabel = "instance"
+	labeled := func(name string) claimBuilder {
+		c := claim(name).member()
+		c.Labels["instance"] = "one"
+		return c
+	}
+	for name, tc := range map[string]struct {
+		of   groupCase
+		want string // the end of the message
+	}{
+		"a PVC is not bound": {
+			groupCase{claims: []claimBuilder{claim("a"), claim("b").phase(corev1.ClaimPending)}},
+			"because of PVC b: not Bound; why: kubectl describe pvc -n 'shop' 'b'",
+		},
+		"the API is missing":       {groupCase{missing: true}, "; what is installed: kubectl api-resources --api-group=groupsnapshot.storage.k8s.io"},
+		"the labels match another": {groupCase{others: []claimBuilder{claim("x").member()}}, "not by an annotation: kubectl label pvc -n 'shop' 'x' 'app-'"},
+		"the label of groups, too": {
+			groupCase{schedule: apart, claims: []claimBuilder{labeled("a")}, others: []claimBuilder{labeled("x")}, change: func(seen *mapcontroller.Observation) {
+				seen.MapKey = groupKeyOf("instance", "one")
+			}},
+			"'x' 'instance-'",
+		},
+		"a command that is too long": {groupCase{others: []claimBuilder{claim(long).member(), claim("y" + long[1:]).member()}}, "not by an annotation"},
+		"several drivers": {
+			groupCase{claims: []claimBuilder{claim("a").of("a.example.com"), claim("b").of("b.example.com")}, related: []client.Object{groupClass("x", "a.example.com", true), groupClass("y", "b.example.com", true), class("x", "a.example.com"), class("y", "b.example.com")}},
+			"such as a to a.example.com and b to b.example.com: divide them by a label, with spec.group.byLabel",
+		},
+		"a member is lost": {
+			groupCase{groups: []groupBuilder{group(time.Hour, "a b", "a")}},
+			"is ready, and holds no data of b: kubectl describe -n 'shop' volumegroupsnapshot 'g1h0m0s'",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			problems := statusOf(tc.of.decide(t)).Problems
+			if len(problems) != 1 || !strings.HasSuffix(problems[0].Message, tc.want) || len(problems[0].Message) > maxProblem {
+				t.Errorf("got %s, want one that ends with %s", toJSON(problems), tc.want)
+			}
+		})
+	}
+}

@@ -339,7 +339,8 @@ func TestAPVCWithoutTheLabelBelongsToNoGroup(t *testing.T) {
 	if len(d.Ensure)+len(d.Delete) > 0 {
 		t.Errorf("creates %v, deletes %v: the newest of an earlier spec should stay, and none be taken singly", d.Ensure, d.Delete)
 	}
-	if problems := statusOf(d).Problems; len(problems) != 1 || problems[0].Reason != v1alpha1.ReasonGroupMismatch || problems[0].Claim != "a" {
+	if problems := statusOf(d).Problems; len(problems) != 1 || problems[0].Reason != v1alpha1.ReasonGroupMismatch || problems[0].Claim != "a" ||
+		!strings.HasSuffix(problems[0].Message, "; to make it a group of its own: kubectl label pvc -n 'shop' 'a' 'instance=a'") {
 		t.Errorf("problems %v", problems)
 	}
 }

@@ -151,6 +151,14 @@ const (
 	maxDrivers = 120
 )
 
+// withCommand returns a message that ends with a command, if both fit: a part of a command helps nobody.
+func withCommand(message, command string) string {
+	if len(message)+len(command) > maxProblem {
+		return message
+	}
+	return message + command
+}
+
 // skip says why nothing can be taken now, of a PVC or of a group, and returns whether that is so. Nothing more is said then.
 func (k *keyStatus) skip(reason string) bool {
 	if k.SkipReason = reason; reason != "" {

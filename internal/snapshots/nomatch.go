@@ -32,7 +32,7 @@ const (
 	maxOtherValues   = 3
 )
 
-// NoMatch says why a spec selects none of the PVCs of its namespace, and what labels exist instead.
+// NoMatch says why a spec selects none of the PVCs of its namespace, what labels exist instead, and what helps.
 func NoMatch(spec *v1alpha1.SnapshotScheduleSpec, claims []client.Object) string {
 	selector, err := spec.Selector.AsSelector()
 	if err != nil {
@@ -52,45 +52,90 @@ func NoMatch(spec *v1alpha1.SnapshotScheduleSpec, claims []client.Object) string
 	case len(claims) == 0:
 		return noMatchMessage + ", which has none"
 	case matching > 0:
-		return fmt.Sprintf("%s: %d match its selector, and are excluded or not of its StorageClasses", noMatchMessage, matching)
+		return fmt.Sprintf("%s: those that match its selector (%d) have the annotation %s, or are not of its storageClassNames",
+			noMatchMessage, matching, v1alpha1.AnnotationExclude)
 	case len(wanted) == 0:
-		return noMatchMessage
+		return fmt.Sprintf("%s: its selector matches none of the %d", noMatchMessage, len(claims))
 	}
-	return report.Text("no PVC matches "+strings.Join(wanted, ",")+otherLabels(spec.Selector.MatchLabels, claims), maxFirst)
+	message := report.Text(fmt.Sprintf("none of the PVCs of this namespace (%d) matches %s%s",
+		len(claims), strings.Join(wanted, ","), otherLabels(spec.Selector.MatchLabels, claims)), maxFirst)
+	if command := whatSelects(spec.Selector.MatchLabels, wanted, claims); len(message)+len(command) <= maxFirst {
+		message += command
+	}
+	return message
 }
 
-// otherLabels names the values that PVCs have of labels whose wanted value none has, the most frequent first.
+// whatSelects is the command that gives a PVC the labels, if one has none of them, or that shows which labels there are.
+func whatSelects(wanted map[string]v1alpha1.LabelValue, pairs []string, claims []client.Object) string {
+	show := fmt.Sprintf("; all labels: kubectl get pvc -n '%s' --show-labels", claims[0].GetNamespace())
+	var first client.Object
+	for _, o := range claims {
+		for key := range wanted {
+			if _, has := o.GetLabels()[key]; has { // then the value in the schedule is more likely the wrong one
+				return show
+			}
+		}
+		if claim, is := o.(*corev1.PersistentVolumeClaim); is && !Excluded(claim) && (first == nil || o.GetName() < first.GetName()) {
+			first = o
+		}
+	}
+	if first == nil {
+		return show
+	}
+	return fmt.Sprintf("; to select %s: kubectl label pvc -n '%s' '%s' '%s'",
+		first.GetName(), first.GetNamespace(), first.GetName(), strings.Join(pairs, "' '"))
+}
+
+// otherLabels names the values that PVCs have of labels whose wanted value none has, the most frequent first. Where none has one of
+// the labels, it names the labels that exist.
 func otherLabels(wanted map[string]v1alpha1.LabelValue, claims []client.Object) (text string) {
 	missing := 0
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		counts := map[string]int{}
 		for _, claim := range claims {
 			if value, has := claim.GetLabels()[key]; has {
-				counts[value]++
+				counts[key+"="+value]++
 			}
 		}
-		if counts[string(wanted[key])] > 0 {
+		if counts[key+"="+string(wanted[key])] > 0 {
 			continue
 		}
 		if missing++; missing > maxMissingLabels {
 			break
 		}
-		if len(counts) == 0 {
-			text += "; none of this namespace has the label " + key
+		if len(counts) > 0 {
+			text += "; " + frequent(counts)
 			continue
 		}
-		values := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-			return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-		})
-		for i, value := range values[:min(len(values), maxOtherValues)] {
-			switch {
-			case i > 0:
-				text += fmt.Sprintf(", %d %s=%s", counts[value], key, value)
-			case counts[value] == 1:
-				text += fmt.Sprintf("; 1 of this namespace has %s=%s", key, value)
-			default:
-				text += fmt.Sprintf("; %d of this namespace have %s=%s", counts[value], key, value)
+		text += "; none has the label " + key
+		if missing > 1 {
+			continue
+		}
+		for _, claim := range claims {
+			for key, value := range claim.GetLabels() {
+				counts[key+"="+value]++
 			}
+		}
+		if len(counts) > 0 {
+			text += ", and " + frequent(counts)
+		}
+	}
+	return text
+}
+
+// frequent names the most frequent of some labels, with how many PVCs have them.
+func frequent(counts map[string]int) (text string) {
+	pairs := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	for i, pair := range pairs[:min(len(pairs), maxOtherValues)] {
+		switch {
+		case i > 0:
+			text += fmt.Sprintf(", %d %s", counts[pair], pair)
+		case counts[pair] == 1:
+			text += "1 has " + pair
+		default:
+			text += fmt.Sprintf("%d have %s", counts[pair], pair)
 		}
 	}
 	return text

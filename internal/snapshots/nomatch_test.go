@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 func labeled(all ...string) (claims []client.Object) {
 	for _, label := range all {
 		claim := &corev1.PersistentVolumeClaim{}
+		claim.Namespace, claim.Name = "shop", fmt.Sprintf("data-%d", len(claims))
 		if key, value, has := strings.Cut(label, "="); has {
 			claim.Labels = map[string]string{key: value}
 		}
@@ -37,24 +39,31 @@ func TestNoMatchNamesTheLabelsThatExist(t *testing.T) {
 		claims []client.Object
 		want   string
 	}{
-		"another value": {app, labeled("app=store", "app=store", "app=store"), "no PVC matches app=shop; 3 of this namespace have app=store"},
+		"another value": {app, labeled("app=store", "app=store", "app=store"), "none of the PVCs of this namespace (3) matches app=shop; 3 have app=store; all labels: kubectl get pvc -n 'shop' --show-labels"},
 		"several values, the most frequent first": {
 			app, labeled("app=z", "app=b", "app=a", "app=z", "app=c"),
-			"no PVC matches app=shop; 2 of this namespace have app=z, 1 app=a, 1 app=b",
+			"none of the PVCs of this namespace (5) matches app=shop; 2 have app=z, 1 app=a, 1 app=b; all labels: kubectl get pvc -n 'shop' --show-labels",
 		},
-		"no such label": {app, labeled("tier=db", ""), "no PVC matches app=shop; none of this namespace has the label app"},
+		"no such label": {
+			app, labeled("tier=db", ""), "none of the PVCs of this namespace (2) matches app=shop; none has the label app, and 1 has tier=db; " +
+				"to select data-0: kubectl label pvc -n 'shop' 'data-0' 'app=shop'",
+		},
+		"no label at all": {
+			app, labeled(""), "none of the PVCs of this namespace (1) matches app=shop; none has the label app; " +
+				"to select data-0: kubectl label pvc -n 'shop' 'data-0' 'app=shop'",
+		},
 		"one label of two": {
 			map[string]v1alpha1.LabelValue{"app": "shop", "tier": "db"}, labeled("app=shop", "tier=cache"),
-			"no PVC matches app=shop,tier=db; 1 of this namespace has tier=cache",
+			"none of the PVCs of this namespace (2) matches app=shop,tier=db; 1 has tier=cache; all labels: kubectl get pvc -n 'shop' --show-labels",
 		},
 		"each label, and never both": {
-			map[string]v1alpha1.LabelValue{"app": "shop", "tier": "db"}, labeled("app=shop", "tier=db"), "no PVC matches app=shop,tier=db",
+			map[string]v1alpha1.LabelValue{"app": "shop", "tier": "db"}, labeled("app=shop", "tier=db"), "none of the PVCs of this namespace (2) matches app=shop,tier=db; all labels: kubectl get pvc -n 'shop' --show-labels",
 		},
 		"no PVC":   {app, nil, noMatchMessage + ", which has none"},
-		"excluded": {app, excluded, noMatchMessage + ": 1 match its selector, and are excluded or not of its StorageClasses"},
+		"excluded": {app, excluded, noMatchMessage + ": those that match its selector (1) have the annotation snapshots.mapcontroller.dev/exclude, or are not of its storageClassNames"},
 		"more labels than are named": {
 			map[string]v1alpha1.LabelValue{"a": "1", "b": "1", "c": "1"}, labeled("a=2", "b=2", "c=2"),
-			"no PVC matches a=1,b=1,c=1; 1 of this namespace has a=2; 1 of this namespace has b=2",
+			"none of the PVCs of this namespace (3) matches a=1,b=1,c=1; 1 has a=2; 1 has b=2; all labels: kubectl get pvc -n 'shop' --show-labels",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +107,8 @@ func TestWhatElseExistsIsLookedForOncePerSpecAndOnceAMinute(t *testing.T) {
 		}
 		return ""
 	}
-	const want = "no PVC matches app=shop; 1 of this namespace has app=store"
+	const show = "; all labels: kubectl get pvc -n 'shop' --show-labels"
+	const want, two = "none of the PVCs of this namespace (1) matches app=shop; 1 has app=store" + show, "none of the PVCs of this namespace (2) matches app=shop; 2 have app=store" + show
 	for _, step := range []struct {
 		name    string
 		after   time.Duration
@@ -111,9 +121,9 @@ func TestWhatElseExistsIsLookedForOncePerSpecAndOnceAMinute(t *testing.T) {
 		{name: "again", after: time.Second, looked: 1, want: want},
 		{name: "another spec", after: 2 * time.Second, change: func() { s.Generation++ }, looked: 2, want: want},
 		{name: "within the minute", after: time.Minute, change: func() { claims = labeled("app=store", "app=store") }, looked: 2, want: want},
-		{name: "after it", after: 2*time.Second + time.Minute, looked: 3, want: "no PVC matches app=shop; 2 of this namespace have app=store"},
+		{name: "after it", after: 2*time.Second + time.Minute, looked: 3, want: two},
 		{name: "a status that is refused", after: time.Hour, refused: true, looked: 3, want: refusedMessage},
-		{name: "a schedule of the name", after: time.Minute + 3*time.Second, change: func() { s.UID = "another" }, looked: 4, want: "no PVC matches app=shop; 2 of this namespace have app=store"},
+		{name: "a schedule of the name", after: time.Minute + 3*time.Second, change: func() { s.UID = "another" }, looked: 4, want: two},
 		{name: "suspended", after: 3 * time.Hour, change: func() { s.Spec.Suspend = true }, looked: 4, want: "spec.suspend is true: no snapshots are taken; retention continues"},
 	} {
 		if step.change != nil {

@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
@@ -74,16 +75,21 @@ func (o *observed) expiryHides() time.Time {
 	return o.of.slots.Previous.Add(policy.TTL)
 }
 
-// request returns the command that has a snapshot taken. Of the child of a ClusterSnapshotSchedule, only the requests of that count.
+// request returns the command that has a snapshot taken.
 func (o *observed) request() string {
-	s := o.program.schedule
-	switch {
-	case o.program.from.owned:
-		return fmt.Sprintf("kubectl snapsched snapshot --cluster-schedule='%s'", s.Name)
-	case o.of.group != "":
-		return fmt.Sprintf("kubectl snapsched snapshot -n '%s' '%s'", s.Namespace, s.Name)
+	if s, from := o.program.schedule, o.program.from; from.owned || o.of.group != "" {
+		return requestOf(s, from)
 	}
-	return fmt.Sprintf("kubectl snapsched snapshot -n '%s' --pvc='%s'", s.Namespace, o.of.claims[0].Name)
+	return fmt.Sprintf("kubectl snapsched snapshot -n '%s' --pvc='%s'", o.program.schedule.Namespace, o.of.claims[0].Name)
+}
+
+// requestOf returns the command that requests snapshots of a schedule. Of the child of a ClusterSnapshotSchedule, only the requests of
+// that count.
+func requestOf(s *v1alpha1.SnapshotSchedule, from origin) string {
+	if from.owned {
+		return fmt.Sprintf("kubectl snapsched snapshot --cluster-schedule='%s'", s.Name)
+	}
+	return fmt.Sprintf("kubectl snapsched snapshot -n '%s' '%s'", s.Namespace, s.Name)
 }
 
 // describe returns the command that shows the events of a snapshot.

@@ -293,7 +293,8 @@ func TestReportScheduleProblemOnce(t *testing.T) {
 		}
 		all = append(all, got...)
 	}
-	if len(all) != 1 || !strings.HasPrefix(all[0], "Warning InvalidRequestedAt annotation ") || !strings.Contains(all[0], `"tomorrow"`) {
+	if len(all) != 1 || !strings.HasPrefix(all[0], "Warning InvalidRequestedAt annotation ") || !strings.Contains(all[0], `"tomorrow"`) ||
+		!strings.HasSuffix(all[0], "; to take one now: kubectl snapsched snapshot -n 'shop' 'backup'") {
 		t.Errorf("events are %v", all)
 	}
 	r.pass(every("6h"), "k", nil, mapcontroller.Outcome{})

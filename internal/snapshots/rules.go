@@ -12,6 +12,7 @@ import (
 
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -201,8 +202,13 @@ func askStorage(o client.Object) string {
 
 // groupless is of a PVC that no group takes.
 func groupless(o observed) (found []Problem, next time.Time) {
-	return []Problem{{Reason: v1alpha1.ReasonGroupMismatch, Message: fmt.Sprintf(
-		"the PVC has no label %s, so it belongs to no group, and no snapshot of it is taken", o.program.schedule.Spec.Group.ByLabel)}}, next
+	by, claim := o.program.schedule.Spec.Group.ByLabel, o.of.claims[0]
+	message := fmt.Sprintf("the PVC has no label %s, so it belongs to no group, and no snapshot of it is taken", by)
+	if len(validation.IsValidLabelValue(claim.Name)) == 0 {
+		message = withCommand(message, fmt.Sprintf(
+			"; to make it a group of its own: kubectl label pvc -n '%s' '%s' '%s=%s'", claim.Namespace, claim.Name, by, claim.Name))
+	}
+	return []Problem{{Reason: v1alpha1.ReasonGroupMismatch, Message: message}}, next
 }
 
 // refused is of a subject that has no class, or of a group that its labels do not stand for.
@@ -222,7 +228,12 @@ func volumeLimit(o observed) (found []Problem, next time.Time) {
 			continue
 		}
 		noPlace = create && v.full()
-		if p := v.problem(o.program.spec, create); p.Message != "" {
+		p := v.problem(o.program.spec, create)
+		if p.Message != "" && !p.Harmless {
+			claim := o.of.claims[i]
+			p.Message = withCommand(p.Message, fmt.Sprintf("; what keeps them: kubectl snapsched list -n '%s' --pvc='%s'", claim.Namespace, claim.Name))
+		}
+		if p.Message != "" {
 			found = append(found, p)
 		}
 	}
@@ -328,8 +339,9 @@ func groupIncomplete(o observed) (found []Problem, next time.Time) {
 	if len(strangers) > 0 {
 		what = append(what, "holds data of others: "+report.List(strangers, maxTerminating))
 	}
-	return []Problem{{Reason: v1alpha1.ReasonGroupIncomplete, Message: fmt.Sprintf(
-		"VolumeGroupSnapshot %s is ready, and %s", b.outputs[i].GetName(), strings.Join(what, ", and "))}}, time.Time{}
+	name := b.outputs[i].GetName()
+	message := withCommand(fmt.Sprintf("VolumeGroupSnapshot %s is ready, and %s", name, strings.Join(what, ", and ")), o.describe(name))
+	return []Problem{{Reason: v1alpha1.ReasonGroupIncomplete, Message: message}}, time.Time{}
 }
 
 // verificationFailed is of a PVC whose last drill failed.
@@ -358,8 +370,8 @@ func scheduleProblem(s *v1alpha1.SnapshotSchedule, from origin) Problem {
 	if _, err := v1alpha1.RequestOf(requester.GetAnnotations()); err != nil {
 		return Problem{
 			Reason: v1alpha1.ReasonInvalidRequestedAt,
-			Message: fmt.Sprintf("annotation %s is \"%s\"; %s",
-				v1alpha1.AnnotationRequestedAt, report.Text(requester.GetAnnotations()[v1alpha1.AnnotationRequestedAt], maxExcerpt), err),
+			Message: fmt.Sprintf("annotation %s is \"%s\"; %s; to take one now: %s", v1alpha1.AnnotationRequestedAt,
+				report.Text(requester.GetAnnotations()[v1alpha1.AnnotationRequestedAt], maxExcerpt), err, requestOf(s, from)),
 		}
 	}
 	if at, requested := s.Annotations[v1alpha1.AnnotationRequestedAt]; !requested || !from.owned || controlledByFleet(s) ||
@@ -368,8 +380,8 @@ func scheduleProblem(s *v1alpha1.SnapshotSchedule, from origin) Problem {
 	}
 	return Problem{
 		Reason: v1alpha1.ReasonInvalidRequestedAt,
-		Message: fmt.Sprintf("annotation %s counts for nothing: ClusterSnapshotSchedule %s owns this schedule, and only its requests count here",
-			v1alpha1.AnnotationRequestedAt, s.Name),
+		Message: fmt.Sprintf("annotation %s counts for nothing: ClusterSnapshotSchedule %s owns this schedule, and only its requests count here: %s",
+			v1alpha1.AnnotationRequestedAt, s.Name, requestOf(s, from)),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -170,8 +171,12 @@ func problemOf(f mapcontroller.Failure) Problem {
 // from is in its labels, its annotation and its source.
 func collisionMessage(want client.Object, err error) string {
 	noun, name, collision := backup.Noun(want), want.GetName(), (*mapcontroller.CollisionError)(nil)
+	command := func(verb, args string) string {
+		return fmt.Sprintf(": kubectl %s -n '%s' %s '%s'%s", verb, want.GetNamespace(), strings.ToLower(noun), name, args)
+	}
 	if !errors.As(err, &collision) || !collision.Owned {
-		return fmt.Sprintf("%s %s exists and is not this schedule's; delete it, or keep it under another name", noun, name)
+		return fmt.Sprintf("%s %s exists and is not this schedule's; delete it, or keep it under another name", noun, name) +
+			command("describe", "")
 	}
 	have, key := collision.Existing, want.GetLabels()[v1alpha1.LabelMapKey]
 	switch {
@@ -179,12 +184,13 @@ func collisionMessage(want client.Object, err error) string {
 		return fmt.Sprintf("%s %s is this schedule's, was changed, and is being deleted; the slot is taken once it is gone", noun, name)
 	case have.GetLabels()[v1alpha1.LabelMapKey] != key:
 		return fmt.Sprintf("%s %s is this schedule's, but its label %s was changed; set it to %s again, or delete the %s",
-			noun, name, v1alpha1.LabelMapKey, key, noun)
+			noun, name, v1alpha1.LabelMapKey, key, noun) + command("label", fmt.Sprintf(" --overwrite '%s=%s'", v1alpha1.LabelMapKey, key))
 	case backup.ClaimName(have) != backup.ClaimName(want):
 		return fmt.Sprintf("%s %s is this schedule's, but it is not one of PersistentVolumeClaim %s; delete it",
-			noun, name, backup.ClaimName(want))
+			noun, name, backup.ClaimName(want)) + command("describe", "")
 	}
 	const slot = v1alpha1.AnnotationScheduledAt
+	at := want.GetAnnotations()[slot]
 	return fmt.Sprintf("%s %s is this schedule's, but its annotation %s was changed, so the slot is due again; "+
-		"set it to %s again, or delete the %s", noun, name, slot, want.GetAnnotations()[slot], noun)
+		"set it to %s again, or delete the %s", noun, name, slot, at, noun) + command("annotate", fmt.Sprintf(" --overwrite '%s=%s'", slot, at))
 }

@@ -27,10 +27,10 @@ func afterWrites(before, decided *keyStatus, outcome mapcontroller.Outcome) []Pr
 // Contract: MAP-10.
 func TestCollisionMessage(t *testing.T) {
 	want := &snapshotv1.VolumeSnapshot{}
-	want.Name, want.Labels = "data-1", map[string]string{v1alpha1.LabelMapKey: "data-uid"}
+	want.Namespace, want.Name, want.Labels = "shop", "data-1", map[string]string{v1alpha1.LabelMapKey: "data-uid"}
 	want.Annotations = map[string]string{v1alpha1.AnnotationScheduledAt: "2026-06-15T12:00:00Z"}
 	want.Spec.Source.PersistentVolumeClaimName = ptr.To("data")
-	const notOurs = "VolumeSnapshot data-1 exists and is not this schedule's; delete it, or keep it under another name"
+	const notOurs = "VolumeSnapshot data-1 exists and is not this schedule's; delete it, or keep it under another name: kubectl describe -n 'shop' volumesnapshot 'data-1'"
 	for name, test := range map[string]struct {
 		change func(*snapshotv1.VolumeSnapshot)
 		other  bool
@@ -42,17 +42,18 @@ func TestCollisionMessage(t *testing.T) {
 				v.Annotations = map[string]string{v1alpha1.AnnotationScheduledAt: "2020-01-01T00:00:00Z"}
 			},
 			want: "VolumeSnapshot data-1 is this schedule's, but its annotation snapshots.mapcontroller.dev/scheduled-at was changed, " +
-				"so the slot is due again; set it to 2026-06-15T12:00:00Z again, or delete the VolumeSnapshot",
+				"so the slot is due again; set it to 2026-06-15T12:00:00Z again, or delete the VolumeSnapshot: kubectl annotate -n 'shop' volumesnapshot 'data-1' --overwrite " +
+				"'snapshots.mapcontroller.dev/scheduled-at=2026-06-15T12:00:00Z'",
 		},
 		"it is of another PVC": {
 			change: func(v *snapshotv1.VolumeSnapshot) { v.Spec.Source.PersistentVolumeClaimName = ptr.To("other") },
-			want:   "VolumeSnapshot data-1 is this schedule's, but it is not one of PersistentVolumeClaim data; delete it",
+			want:   "VolumeSnapshot data-1 is this schedule's, but it is not one of PersistentVolumeClaim data; delete it: kubectl describe -n 'shop' volumesnapshot 'data-1'",
 		},
 		"it is imported": {
 			change: func(v *snapshotv1.VolumeSnapshot) {
 				v.Spec.Source = snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: ptr.To("c")}
 			},
-			want: "VolumeSnapshot data-1 is this schedule's, but it is not one of PersistentVolumeClaim data; delete it",
+			want: "VolumeSnapshot data-1 is this schedule's, but it is not one of PersistentVolumeClaim data; delete it: kubectl describe -n 'shop' volumesnapshot 'data-1'",
 		},
 		"it is being deleted": {
 			change: func(v *snapshotv1.VolumeSnapshot) { v.Annotations = nil; markDeleting(v) },
@@ -61,7 +62,7 @@ func TestCollisionMessage(t *testing.T) {
 		"its map key was changed": {
 			change: func(v *snapshotv1.VolumeSnapshot) { v.Labels = map[string]string{v1alpha1.LabelMapKey: "x"} },
 			want: "VolumeSnapshot data-1 is this schedule's, but its label snapshots.mapcontroller.dev/map-key was changed; " +
-				"set it to data-uid again, or delete the VolumeSnapshot",
+				"set it to data-uid again, or delete the VolumeSnapshot: kubectl label -n 'shop' volumesnapshot 'data-1' --overwrite 'snapshots.mapcontroller.dev/map-key=data-uid'",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

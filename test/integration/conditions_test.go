@@ -180,6 +180,7 @@ var _ = Describe("The conditions of a schedule", func() {
 			s, _ := oneSnapshot()
 			mergePatch(s, `{"spec":{"jitter":"1h"}}`)
 			Eventually(condition(s, v1alpha1.ConditionStalled)).Should(Equal("True InvalidSpec"))
+			Eventually(env.conditionEvents).Should(ContainElement(HavePrefix("Warning InvalidSpec SnapshotSchedule/backup: Ready is False: ")))
 			return s
 		}),
 		Entry("snapshots-failing", "snapshots-failing", func() *schedule {

@@ -135,7 +135,8 @@ var _ = Describe("Failures", func() {
 		setAnnotation(taken, v1alpha1.AnnotationScheduledAt, "2020-01-01T00:00:00Z")
 		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
 		Expect(problems(s)()).To(ConsistOf(problem("data", "NameCollision", taken.Name)))
-		Expect(problems(s)()[0].Message).To(HaveSuffix("set it to " + slot + " again, or delete the VolumeSnapshot"))
+		Expect(problems(s)()[0].Message).To(And(ContainSubstring("set it to "+slot+" again, or delete the VolumeSnapshot: "),
+			HaveSuffix(" --overwrite '"+v1alpha1.AnnotationScheduledAt+"="+slot+"'")))
 		Eventually(env.events).Should(ConsistOf(And(HavePrefix("Warning NameCollision SnapshotSchedule/backup: PersistentVolumeClaim data: "),
 			ContainSubstring(taken.Name))))
 		Eventually(func() float64 { return metricsOf(s)["refused_writes_total create"] }).Should(BeNumerically(">", refused+1), "it is retried")
