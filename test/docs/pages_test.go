@@ -22,6 +22,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/hack/docs/reference"
+	"mapcontroller.dev/snapshotschedule/internal/drivers"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -235,6 +236,36 @@ func TestLimitsThatCommandsSetAreValid(t *testing.T) {
 	}
 	if commands < 10 {
 		t.Errorf("found %d commands", commands)
+	}
+}
+
+// What the plugin knows of a driver is on a page of storage, with the same numbers.
+func TestPagesOfStorageSayWhatThePluginKnows(t *testing.T) {
+	all := pages(t)
+	for _, d := range drivers.All {
+		var facts []string
+		if d.PerVolume > 0 {
+			facts = append(facts, fmt.Sprintf(`\b%d\b`, d.PerVolume))
+		}
+		if d.Pending > 0 {
+			facts = append(facts, fmt.Sprintf(`\b%d pending\b`, d.Pending))
+		}
+		if d.Spacing > 0 {
+			facts = append(facts, `min-spacing(?:=|: )`+strings.Replace(d.Spacing.String(), "m0s", "m", 1)+`\b`)
+		}
+		if d.NoSnapshots {
+			facts = append(facts, `(?s)## What cannot be snapshotted.*`+regexp.QuoteMeta(d.Name))
+		}
+		found := false
+		for name, page := range all {
+			lacks := func(fact string) bool { return !regexp.MustCompile(fact).MatchString(page) }
+			if filepath.Dir(name) == "docs/storage" && strings.Contains(page, "`"+d.Name+"`") && !slices.ContainsFunc(facts, lacks) {
+				found = true
+			}
+		}
+		if !found {
+			t.Errorf("no page of docs/storage has %s with all of %q", d.Name, facts)
+		}
 	}
 }
 
