@@ -6,9 +6,9 @@
 // live objects. A command is a folder, and no command names another one: what two of
 // them need is in a folder below them. Imports point upwards in this list only:
 //
-//	root.go    the list of commands
+//	root.go    the list of commands, and rights.go what each may need
 //	status     status, timeline and why
-//	list   doctor   coverage   preview   simulate   report   snapshot   restore   verify   rollback   hold   confirm   migrate
+//	list   doctor   coverage   preview   simulate   report   snapshot   restore   verify   rollback   hold   confirm   suspend   migrate
 //	steps      what commands that act share: which snapshots they are about, patches, holds, waits
 //	view       what commands read: schedules, PVCs and snapshots, and what the operator would do with them
 //	recovery   decides which snapshot is restored, and to which PVC

@@ -240,16 +240,16 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 			{"-f", write("b.yaml", header+`{"\e[31m": 1}`)}, {"-f", write("c.yaml", header+`{snapshotInterval: "\e[31m"}`)},
 			{"-f", write("d.yaml", nasty)}, {"-f", filepath.Join(dir, "\x1b[31m")},
 		}},
-		"snapshot": {true, [][]string{{"tiers", "--wait", "--timeout", "50ms"}, {"invalid"}, {"--pvc", "db-0"}, {"--pvc", "db-2", "--wait", "--timeout", "50ms"}}},
+		"snapshot": {true, [][]string{{"tiers", "--wait", "--timeout", "1s"}, {"invalid"}, {"--pvc", "db-0"}, {"--pvc", "db-2", "--wait", "--timeout", "1s"}}},
 		"restore": {true, [][]string{
-			{ofDB0}, {failed}, {ofGone}, {"--pvc", "db-1"}, {"--pvc", nasty}, {"--pvc", "db-2", "--wait", "--timeout", "50ms"}, {"--schedule", "tiers"},
-			{"--schedule", "tiers", "--allow-incomplete", "--to", "{pvc}-r"}, {"--pvc", "db-0", "--dry-run", "client", "-o", "yaml"},
-			{"--pvc", "db-0", "--dry-run", "client", "-o", "json"}, {ofDB0, "--storage-class", nasty}, {ofDB0, "--to", nasty}, {ofDB0, "--access-mode", nasty},
+			{ofDB0}, {failed}, {ofGone}, {"--pvc", "db-1"}, {"--pvc", nasty}, {"--pvc", "db-2", "--wait", "--timeout", "1s"}, {"--schedule", "tiers"},
+			{"--schedule", "tiers", "--allow-incomplete", "--to", "{pvc}-r"}, {"--pvc", "db-0", "--dry-run=client", "-o", "yaml"},
+			{"--pvc", "db-0", "--dry-run=client", "-o", "json"}, {ofDB0, "--storage-class", nasty}, {ofDB0, "--to", nasty}, {ofDB0, "--access-mode", nasty},
 			{"--pvc", "db-1", "--as-of", nasty}, {ofDB0, "--size", nasty},
 		}},
 		"verify": {true, [][]string{ // without a dry run it waits for a Job
-			{"--pvc", "db-0", "--image", nasty, "--allow-retain", "--dry-run", "client"}, {ofDB0, "--image", "x", "--storage-class", nasty},
-			{nasty, "--image", "x"}, {"--schedule", "tiers", "--image", "x"}, {"--pvc", "db-0", "--image", "x", "--dry-run", nasty},
+			{"--pvc", "db-0", "--image", nasty, "--allow-retain", "--dry-run=client"}, {ofDB0, "--image", "x", "--storage-class", nasty},
+			{nasty, "--image", "x"}, {"--schedule", "tiers", "--image", "x"}, {"--pvc", "db-0", "--image", "x", "--dry-run=" + nasty},
 		}},
 		"read-data": {false, [][]string{{nasty}, {dir}}},
 		"rollback": {false, [][]string{
@@ -265,9 +265,11 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 		}},
 		"hold":    {false, [][]string{{ofDB0, "--reason", nasty}, {ofDB0, "--until", nasty}, {nasty}}},
 		"confirm": {false, [][]string{{"tiers"}, {"invalid"}, {nasty}, {"--cluster-schedule", nasty}}},
+		"suspend": {false, [][]string{{"tiers", "-o", "yaml"}, {"invalid"}, {nasty}, {"--cluster-schedule", nasty}}},
+		"resume":  {false, [][]string{{"paused"}, {"invalid"}, {nasty}, {"--cluster-schedule", nasty}}},
 		"unhold":  {false, [][]string{{ofDB0}, {nasty}}},
 		"release": {false, [][]string{{ofDB0}, {"of-peer"}, {nasty}}},
-		"migrate": {true, [][]string{{"snapscheduler"}, {"snapscheduler", "--apply"}, {"snapscheduler", "--time-zone", nasty}}},
+		"migrate": {true, [][]string{{"snapscheduler"}, {"snapscheduler", "--dry-run"}, {"snapscheduler", "--yes"}, {"snapscheduler", "--time-zone", nasty}}},
 	}
 	for _, refuses := range []bool{false, true} {
 		h := newHostileCluster(t, refuses)

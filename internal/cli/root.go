@@ -26,6 +26,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/simulate"
 	"mapcontroller.dev/snapshotschedule/internal/cli/snapshot"
 	"mapcontroller.dev/snapshotschedule/internal/cli/status"
+	"mapcontroller.dev/snapshotschedule/internal/cli/suspend"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/verify"
 	"mapcontroller.dev/snapshotschedule/internal/version"
@@ -55,6 +56,8 @@ var commands = []func(*term.Factory) *cobra.Command{
 	hold.NewUnhold,
 	hold.NewRelease,
 	confirm.New,
+	suspend.New,
+	suspend.NewResume,
 	migrate.New,
 
 	// Hidden
@@ -105,8 +108,11 @@ func newRoot(f *term.Factory) *cobra.Command {
 		cmd := newCommand(f)
 		root.AddCommand(cmd)
 		f.CompleteByName(cmd)
+		term.TakeTypes(cmd)
+		nameRights(f, cmd)
 	}
 	f.CompleteFlags(root)
+	term.AddExitCodes(root)
 	term.WrapHelp(root, term.WidthOf(f.Out))
 	return root
 }

@@ -64,12 +64,12 @@ var _ = Describe("confirm", func() {
 		child := env.createChild(fleet)
 		env.createSnapshots(child, env.createClaim("logs"), time.Hour, 8)
 
-		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("use --cluster-schedule " + fleet.Name))
+		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("kubectl snapsched confirm --cluster-schedule " + fleet.Name))
 		bare := child.DeepCopy()
 		bare.Labels, bare.OwnerReferences = nil, nil
 		bare.Status.Retention = &v1alpha1.RetentionRecord{ClusterSchedule: string(fleet.UID)}
 		put(child.CreationTimestamp.Time, bare)
-		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("use --cluster-schedule "+fleet.Name), "a tenant took off its owner")
+		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("kubectl snapsched confirm --cluster-schedule "+fleet.Name), "a tenant took off its owner")
 		Expect(confirmation(child)).To(BeEmpty())
 
 		Expect(env.succeeds("confirm", "--cluster-schedule", fleet.Name)).To(Equal(env.namespace + ": 5 snapshots\n5 snapshots will be deleted at once\n" +

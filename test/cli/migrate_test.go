@@ -155,22 +155,22 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 			}))
 		}
 
-		It("prints a script and changes nothing, without --apply", func() {
+		It("prints a script and changes nothing, with --dry-run", func() {
 			before := versions()
-			out := env.succeeds("migrate", "snapscheduler")
+			out := env.succeeds("migrate", "snapscheduler", "--dry-run")
 			Expect(versions()).To(Equal(before))
 			Expect(out).To(ContainSubstring("#   VolumeSnapshot " + name("gone", 0) + " stays with snapscheduler: its PVC gone is gone"))
 			Expect(out).To(ContainSubstring("#   VolumeSnapshot " + name("data", 3) + " stays with snapscheduler: ConfigMap backup controls it"))
 			Expect(out).To(ContainSubstring("#   timeZone: the cron line is in UTC;"))
 			Expect(out).NotTo(ContainSubstring("status"))
 
-			By("a script that does what --apply does")
+			By("a script that does what the command does")
 			runScript(out)
 			expectMigrated()
-			Expect(env.succeeds("migrate", "snapscheduler")).To(HaveSuffix("# Nothing to do.\n\n"))
+			Expect(env.succeeds("migrate", "snapscheduler", "--dry-run")).To(HaveSuffix("# Nothing to do.\n\n"))
 		})
 
-		It("migrates with --apply: snapscheduler first, ours last, each snapshot with one patch", func() {
+		It("migrates with --yes: snapscheduler first, ours last, each snapshot with one patch", func() {
 			var writes []string
 			proxied := intercept(func(r request) bool {
 				if !r.dryRun {
@@ -181,7 +181,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 				}
 				return true
 			})
-			r := env.as(proxied).run("migrate", "snapscheduler", "--apply")
+			r := env.as(proxied).run("migrate", "snapscheduler", "--yes")
 			Expect(r.code).To(BeZero(), r.errOut)
 			expectMigrated()
 			Expect(writes).To(Equal([]string{"PATCH hourly", "PATCH " + name("data", 0), "PATCH " + name("data", 1), "PATCH " + name("data", 2), "POST "}))
@@ -194,9 +194,9 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 		})
 
 		It("can be run twice, and changes nothing the second time", func() {
-			env.succeeds("migrate", "snapscheduler", "--apply")
+			env.succeeds("migrate", "snapscheduler", "--yes")
 			before := versions()
-			Expect(env.succeeds("migrate", "snapscheduler", "--apply")).To(Equal("snapshotschedule.snapshots.mapcontroller.dev/hourly unchanged\n"))
+			Expect(env.succeeds("migrate", "snapscheduler", "--yes")).To(Equal("snapshotschedule.snapshots.mapcontroller.dev/hourly unchanged\n"))
 			Expect(versions()).To(Equal(before))
 
 			By("not even after the user has changed ours")
@@ -209,7 +209,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 					Expect(api.Delete(ctx, &v)).To(Succeed())
 				}
 			}
-			Expect(env.succeeds("migrate", "snapscheduler", "--apply")).To(Equal("snapshotschedule.snapshots.mapcontroller.dev/hourly unchanged\n"))
+			Expect(env.succeeds("migrate", "snapscheduler", "--yes")).To(Equal("snapshotschedule.snapshots.mapcontroller.dev/hourly unchanged\n"))
 			Expect(ours().Spec.SnapshotTTL).To(BeEquivalentTo("30d"))
 		})
 
@@ -229,12 +229,12 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 					if committed {
 						proxied = interceptBoth(always, passes)
 					}
-					Expect(env.as(proxied).fails("migrate", "snapscheduler", "--apply")).To(
+					Expect(env.as(proxied).fails("migrate", "snapscheduler", "--yes")).To(
 						HaveSuffix("error: not every schedule was migrated\n"), "write %d should fail", broken)
 					if !committed || broken < 4 {
 						Expect(ours().UID).To(BeEmpty(), "ours comes last")
 					}
-					env.succeeds("migrate", "snapscheduler", "--apply")
+					env.succeeds("migrate", "snapscheduler", "--yes")
 					expectMigrated()
 				}
 			}
@@ -265,7 +265,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 				}
 				return true
 			})
-			env.as(proxied).succeeds("migrate", "snapscheduler", "--apply")
+			env.as(proxied).succeeds("migrate", "snapscheduler", "--yes")
 			found := all()
 			Expect(found).To(HaveLen(4))
 			Expect(found[0].Labels).To(And(HaveKey(peerLabel), Not(HaveKey(v1alpha1.LabelMapKey))))
@@ -284,7 +284,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 				}
 				return true
 			})
-			env.as(proxied).succeeds("migrate", "snapscheduler", "--apply")
+			env.as(proxied).succeeds("migrate", "snapscheduler", "--yes")
 			Expect(get(taken(peer, "data", slot.Add(4*time.Hour))).Labels).To(HaveKey(v1alpha1.LabelMapKey))
 		})
 
@@ -297,7 +297,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 				}
 				return true
 			})
-			Expect(env.as(proxied).fails("migrate", "snapscheduler", "--apply")).To(
+			Expect(env.as(proxied).fails("migrate", "snapscheduler", "--yes")).To(
 				ContainSubstring(name("data", 1) + " was handed over, but something has set its label " + peerLabel + " again"))
 			Expect(ours().UID).To(BeEmpty())
 		})
@@ -305,7 +305,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 		It("touches nothing if a SnapshotSchedule of the name would apply other rules", func() {
 			env.createSchedule("hourly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h", SnapshotTTL: "1s"})
 			before := versions()
-			Expect(env.fails("migrate", "snapscheduler", "--apply")).To(ContainSubstring("a SnapshotSchedule hourly exists with another spec"))
+			Expect(env.fails("migrate", "snapscheduler", "--yes")).To(ContainSubstring("a SnapshotSchedule hourly exists with another spec"))
 			Expect(versions()).To(Equal(before))
 		})
 
@@ -314,7 +314,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 			Expect(unstructured.SetNestedField(p.Object, true, "spec", "disabled")).To(Succeed())
 			Expect(api.Update(ctx, p)).To(Succeed())
 			for range 2 {
-				Expect(env.warns("migrate", "snapscheduler", "--apply", "--time-zone", "Europe/Oslo")).NotTo(ContainSubstring("timeZone"))
+				Expect(env.warns("migrate", "snapscheduler", "--yes", "--time-zone", "Europe/Oslo")).NotTo(ContainSubstring("timeZone"))
 				Expect(ours().Spec).To(And(HaveField("Suspend", true), HaveField("TimeZone", "Europe/Oslo")))
 			}
 		})
@@ -322,7 +322,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 		It("migrates what it can, and fails for the others", func() {
 			other := createPeer("never", `{schedule: "0 0 30 2 *"}`)
 			rejected := createPeer("rejected", `{schedule: "@daily", snapshotTemplate: {labels: {"not a label": x}}}`)
-			Expect(env.fails("migrate", "snapscheduler", "--apply")).To(And(
+			Expect(env.fails("migrate", "snapscheduler", "--yes")).To(And(
 				ContainSubstring("SnapshotSchedule "+env.namespace+"/never of snapscheduler: error: it has no equivalent: spec.schedule: "),
 				ContainSubstring("SnapshotSchedule "+env.namespace+"/rejected of snapscheduler: Error from server (Invalid): "),
 				HaveSuffix("error: not every schedule was migrated\n")))
@@ -337,9 +337,19 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 			p.SetLabels(map[string]string{"migrate": env.namespace})
 			Expect(api.Update(ctx, p)).To(Succeed())
 			other := createPeer("other", `{schedule: "@daily"}`)
-			newEnvironment().succeeds("migrate", "snapscheduler", "-A", "-l", "migrate="+env.namespace, "--apply")
+			newEnvironment().succeeds("migrate", "snapscheduler", "-A", "-l", "migrate="+env.namespace, "--yes")
 			expectMigrated()
 			Expect(get(other)).To(Equal(other))
+		})
+
+		// Contract: CLI-51.
+		It("says what it will do, and does nothing where nobody can be asked", func() {
+			before := versions()
+			r := env.run("migrate", "snapscheduler")
+			Expect(r.code).To(Equal(2))
+			Expect(r.out).To(MatchRegexp(`^SnapshotSchedule ` + env.namespace + `/hourly of snapscheduler: disable it, create SnapshotSchedule hourly, hand over [0-9]+ snapshots\n$`))
+			Expect(r.errOut).To(ContainSubstring("nobody can be asked without a terminal: specify --yes"))
+			Expect(versions()).To(Equal(before))
 		})
 
 		It("warns of snapshots whose schedule snapscheduler does not have", func() {
@@ -353,11 +363,11 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 			user := env.may("reader", []rbacv1.PolicyRule{{
 				APIGroups: []string{"", "snapshot.storage.k8s.io", "snapscheduler.backube", v1alpha1.GroupName},
 				Resources: []string{"persistentvolumeclaims", "volumesnapshots", "snapshotschedules"}, Verbs: []string{"get", "list"},
-			}}, "migrate", "snapscheduler")
-			Expect(env.as(user).succeeds("migrate", "snapscheduler")).To(Equal(env.succeeds("migrate", "snapscheduler")))
+			}}, "migrate", "snapscheduler", "--dry-run")
+			Expect(env.as(user).succeeds("migrate", "snapscheduler", "--dry-run")).To(Equal(env.succeeds("migrate", "snapscheduler", "--dry-run")))
 
 			before := versions()
-			Expect(env.as(user).fails("migrate", "snapscheduler", "--apply")).To(
+			Expect(env.as(user).fails("migrate", "snapscheduler", "--yes")).To(
 				ContainSubstring(`" cannot create resource "snapshotschedules" in API group "snapshots.mapcontroller.dev"`))
 			Expect(versions()).To(Equal(before))
 		})
@@ -367,7 +377,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 			v.OwnerReferences = append(v.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: `a'; touch "$MARK"; '`, UID: "x"})
 			put(time.Time{}, v)
 			mark := filepath.Join(GinkgoT().TempDir(), "mark")
-			runScript(env.succeeds("migrate", "snapscheduler"), "MARK="+mark)
+			runScript(env.succeeds("migrate", "snapscheduler", "--dry-run"), "MARK="+mark)
 			Expect(mark).NotTo(BeAnExistingFile())
 			Expect(slices.IndexFunc(get(v).OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == "x" })).To(BeZero(), "the reference stays")
 		})

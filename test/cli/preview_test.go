@@ -203,9 +203,9 @@ var _ = Describe("preview", func() {
 			{clusterManifest(env.namespace, env.namespace, "{snapshotInterval: 6h, snapshotTTl: 10d}"), []string{"-f", "-"}, `unknown field "spec.template.spec.snapshotTTl"`},
 			{clusterManifest(env.namespace, "no-such-namespace", "{snapshotInterval: 6h}"), []string{"-f", "-"}, "and none gets one"},
 			{"", []string{"nightly"}, `"nightly" not found`},
-			{"", nil, "specify exactly one of NAME, --filename and --delete"},
+			{"", nil, "there is no SnapshotSchedule in namespace " + env.namespace},
 			{"", []string{"nightly", "--delete", "nightly"}, "specify exactly one of NAME, --filename and --delete"},
-			{"", []string{"nightly", "--within", "soon"}, `--within: duration "soon"`},
+			{"", []string{"nightly", "--within", "soon"}, `duration "soon"`},
 		} {
 			r := env.runWith(test.input, append([]string{"preview"}, test.args...)...)
 			Expect(r.code).To(Equal(2), r.out)

@@ -187,7 +187,7 @@ var _ = Describe("restore", func() {
 		Entry("a malformed time", `invalid --as-of "yesterday": write a time in RFC 3339`, "--pvc", "data", "--as-of", "yesterday"),
 		Entry("a malformed size", `invalid --size "big"`, "SNAPSHOT", "--size", "big"),
 		Entry("a malformed mode", `invalid --access-mode "RW"`, "SNAPSHOT", "--access-mode", "RW"),
-		Entry("a malformed dry run", `invalid --dry-run "yes"`, "SNAPSHOT", "--dry-run=yes"),
+		Entry("a malformed dry run", `invalid argument "yes" for "--dry-run" flag: use one of none, client, server`, "SNAPSHOT", "--dry-run=yes"),
 		Entry("a wait for a dry run", "--wait has nothing to wait for", "SNAPSHOT", "--dry-run=server", "--wait"),
 	)
 
@@ -304,7 +304,7 @@ var _ = Describe("restore", func() {
 			createEvent(source.UID, "Other", "of another PVC")
 			r := await(ended)
 			Expect(r.code).To(Equal(3))
-			Expect(r.errOut).To(Equal("Waiting for 1 PVC: new\n" +
+			Expect(r.errOut).To(Equal("Waiting for 1 of 1 PVC: new\n" +
 				"new: Normal ProvisioningFailed: the backend is full\n" +
 				"error: timed out after 2s: not bound: new\n"))
 		})

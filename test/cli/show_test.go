@@ -170,5 +170,5 @@ var _ = DescribeTable("errors name what is wrong",
 	Entry("no argument", "error: specify SNAPSHOT: kubectl snapsched why SNAPSHOT [flags]\n", "why"),
 	Entry("two arguments", "error: specify only one NAME, not 2: kubectl snapsched timeline [NAME] [flags]\n", "timeline", "a", "b"),
 	Entry("a flag", "error: unknown flag: --fail-on-gasp\n  See 'kubectl snapsched coverage --help' for usage\n", "coverage", "--fail-on-gasp"),
-	Entry("a format", "error: unknown output format \"xml\": use one of json, yaml, name, wide\n", "status", "-o", "xml"),
+	Entry("a format", "error: unknown output format \"xml\": use one of json, yaml, name, wide, jsonpath=…, custom-columns=…, go-template=…\n", "status", "-o", "xml"),
 )

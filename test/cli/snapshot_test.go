@@ -73,7 +73,7 @@ var _ = Describe("snapshot", func() {
 		s := get(schedule)
 		s.Status.ObservedGeneration = s.Generation
 		s.Status.Problems = []v1alpha1.Problem{{
-			PersistentVolumeClaim: "data-1", Reason: v1alpha1.ReasonWrongSnapshotClass, Message: "the operator may not", SinceTime: metav1.NewTime(ago(15*time.Minute + 30*time.Second)),
+			PersistentVolumeClaim: "data-1", Reason: v1alpha1.ReasonWrongSnapshotClass, Message: "the operator may not", SinceTime: metav1.NewTime(ago(15*time.Minute + 5*time.Second)),
 		}}
 		Expect(api.Status().Update(ctx, s)).To(Succeed())
 		before := ago(0)
@@ -240,8 +240,8 @@ var _ = Describe("snapshot", func() {
 		Entry("of a PVC that no schedule selects", 1, "no SnapshotSchedule would take a snapshot of PersistentVolumeClaim other", "--pvc", "other"),
 		Entry("of a PVC that does not exist", 2, `persistentvolumeclaims "missing" not found`, "--pvc", "missing"),
 		Entry("of a schedule that does not exist", 2, `snapshotschedules.snapshots.mapcontroller.dev "missing" not found`, "missing"),
-		Entry("of nothing", 2, "name either a schedule or, with --pvc, a PVC"),
-		Entry("of a schedule and a PVC", 2, "name either a schedule or, with --pvc, a PVC", "nightly", "--pvc", "other"),
+		Entry("of nothing, where there are two", 2, "has invalid, nightly"),
+		Entry("of a schedule and a PVC", 2, "specify only one of NAME, --pvc, -l and --cluster-schedule", "nightly", "--pvc", "other"),
 	)
 
 	It("with --wait, follows the snapshots until they are ready", func() {
@@ -270,7 +270,7 @@ var _ = Describe("snapshot", func() {
 
 	It("with --wait, ends at the timeout and says what it waited for, and what the operator reports", func() {
 		env.createClaim("data-0", "app", "db")
-		Expect(env.exits(3, "snapshot", "nightly", "--wait", "--timeout", "1s")).To(Equal("Waiting for 1 PVC: data-0\n" +
+		Expect(env.exits(3, "snapshot", "nightly", "--wait", "--timeout", "1s")).To(Equal("Waiting for 1 of 1 PVC: data-0\n" +
 			"SnapshotSchedule nightly has no status: does the operator run?\n" +
 			"error: timed out after 1s: no ready snapshot of data-0\n"))
 

@@ -144,7 +144,7 @@ var _ = Describe("the kubectl plugin", Ordered, func() {
 		Expect(cluster.Client.Create(ctx, v)).To(Succeed())
 		eventuallySnapshots(ctx, namespace, 1)
 
-		snapsched(ctx, namespace, "migrate", "snapscheduler", "--apply")
+		snapsched(ctx, namespace, "migrate", "snapscheduler", "--yes")
 		ours := builders.Schedule(namespace, "yearly", v1alpha1.SnapshotScheduleSpec{})
 		Eventually(fresh(ctx, ours)).WithContext(ctx).Should(And(
 			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),

@@ -8,8 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,6 +26,7 @@ import (
 // New returns the command confirm.
 func New(f *term.Factory) *cobra.Command {
 	var cluster string
+	var output term.Output
 	cmd := &cobra.Command{
 		Use:     "confirm (NAME | --cluster-schedule NAME)",
 		GroupID: term.GroupAct,
@@ -41,32 +42,31 @@ func New(f *term.Factory) *cobra.Command {
 		Args:              term.AtMostOne("NAME"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
-			name := strings.Join(args, "")
+			name, err := term.OneSchedule(args)
 			switch {
+			case err != nil:
+				return err
 			case term.Given(name, cluster) != 1:
 				return errors.New("specify exactly one of NAME and --cluster-schedule")
 			case cluster != "":
-				return confirmCluster(ctx, f, cluster)
+				return confirmCluster(ctx, f, &output, cluster)
 			}
-			return confirmSchedule(ctx, f, name)
+			return confirmSchedule(ctx, f, &output, name)
 		}),
 	}
 	cmd.Flags().StringVar(&cluster, "cluster-schedule", "", "Name of a ClusterSnapshotSchedule.")
+	f.AddDryRun(cmd, false)
+	output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
 	return cmd
 }
 
-func confirmSchedule(ctx context.Context, f *term.Factory, name string) error {
+func confirmSchedule(ctx context.Context, f *term.Factory, output *term.Output, name string) error {
 	s, err := view.ReadSchedule(ctx, f, name)
 	if err != nil {
 		return err
 	}
-	origin, err := view.ReadOrigin(ctx, f.Client, s)
-	if err != nil {
+	if _, err := view.Standalone(ctx, f, s, "confirm"); err != nil {
 		return err
-	}
-	if snapshots.IsChild(s, origin...) {
-		return fmt.Errorf("SnapshotSchedule %s is of ClusterSnapshotSchedule %s, whose template has to be confirmed: use --cluster-schedule %s",
-			s.Name, s.Name, s.Name)
 	}
 	confirmed := s.DeepCopy()
 	confirm(confirmed)
@@ -74,40 +74,38 @@ func confirmSchedule(ctx context.Context, f *term.Factory, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(f.Out, "%s will be deleted at once\n", term.Plural(n, "snapshot"))
-	return confirmShown(ctx, f, term.ScheduleResource, s)
+	fmt.Fprintf(words(f, output), "%s will be deleted at once\n", term.Plural(n, "snapshot"))
+	return confirmShown(ctx, f, output, term.ScheduleResource, s)
 }
 
-func confirmCluster(ctx context.Context, f *term.Factory, name string) error {
+func confirmCluster(ctx context.Context, f *term.Factory, output *term.Output, name string) error {
 	fleet := &v1alpha1.ClusterSnapshotSchedule{}
 	if err := f.Client.Get(ctx, client.ObjectKey{Name: name}, fleet); err != nil {
 		return err
 	}
 	confirmed := fleet.DeepCopy()
 	confirm(confirmed)
-	children, err := view.ReadSchedules(ctx, f, "", "") // a tenant may have taken off the labels of one
+	total := 0
+	err := view.EachChild(ctx, f, fleet, func(s *v1alpha1.SnapshotSchedule, namespace client.Object) error {
+		n, err := deletedAtOnce(ctx, f, s, confirmed, namespace)
+		if total += n; n > 0 {
+			fmt.Fprintf(words(f, output), "%s: %s\n", s.Namespace, term.Plural(n, "snapshot"))
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	total := 0
-	for _, s := range children {
-		if !snapshots.OwnedBy(fleet, s) {
-			continue
-		}
-		_, namespace := snapshots.OriginNames(s)
-		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
-			return err
-		}
-		n, err := deletedAtOnce(ctx, f, s, confirmed, namespace)
-		if err != nil {
-			return fmt.Errorf("namespace %s: %w", s.Namespace, err)
-		}
-		if total += n; n > 0 {
-			fmt.Fprintf(f.Out, "%s: %s\n", s.Namespace, term.Plural(n, "snapshot"))
-		}
+	fmt.Fprintf(words(f, output), "%s will be deleted at once\n", term.Plural(total, "snapshot"))
+	return confirmShown(ctx, f, output, term.ClusterScheduleResource, fleet)
+}
+
+// words is where people read what will be deleted: programs read the object.
+func words(f *term.Factory, output *term.Output) io.Writer {
+	if output.Format != "" {
+		return f.ErrOut
 	}
-	fmt.Fprintf(f.Out, "%s will be deleted at once\n", term.Plural(total, "snapshot"))
-	return confirmShown(ctx, f, term.ClusterScheduleResource, fleet)
+	return f.Out
 }
 
 // confirm confirms the generation of a schedule that was read.
@@ -140,7 +138,7 @@ func deletedAtOnce(ctx context.Context, f *term.Factory, s *v1alpha1.SnapshotSch
 }
 
 // confirmShown sets the annotation, unless the spec is no longer what was shown.
-func confirmShown(ctx context.Context, f *term.Factory, resource string, o client.Object) error {
+func confirmShown(ctx context.Context, f *term.Factory, output *term.Output, resource string, o client.Object) error {
 	shown := o.GetGeneration()
 	value := strconv.FormatInt(shown, 10)
 	changed, err := steps.Update(ctx, f, o, func() ([]byte, error) {
@@ -159,6 +157,5 @@ func confirmShown(ctx context.Context, f *term.Factory, resource string, o clien
 	if changed {
 		what = "confirmed, generation " + value
 	}
-	f.Did(resource, o.GetName(), what)
-	return nil
+	return f.Done(output, o, resource, what)
 }

@@ -70,6 +70,7 @@ func New(f *term.Factory, unfinished protection.ReadRollbacks) *cobra.Command {
 		},
 	}
 	scope.AddFlags(cmd, "PVCs")
+	term.Ends(cmd, "--fail-on-gaps has found a gap", "")
 	output.AddFlags(cmd, true, term.JSON, term.YAML, term.Names, term.Wide)
 	cmd.Flags().BoolVar(&failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if a PVC is a gap.", term.ExitFound))
 	cmd.Flags().StringVar(&contexts, "contexts", "", "Show the clusters of all contexts of the kubeconfig whose name matches this pattern, "+

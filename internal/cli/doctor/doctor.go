@@ -48,7 +48,7 @@ func New(f *term.Factory, rollbacks Rollbacks) *cobra.Command {
 			"drivers by what they have done, the classes of each driver and the limits that it is known for, the\n" +
 			"operator, its version and its rights, and in the namespace or in all (-A) schedules that protect\n" +
 			"nothing, snapshots that do not become ready or do not go, and what was left behind.\n" +
-			"Nothing is written. The exit code is 1 if there is a problem.",
+			"Nothing is written.",
 		Example: `  # Everything, with the command that fixes each problem
   kubectl snapsched doctor -A
 
@@ -75,6 +75,7 @@ func New(f *term.Factory, rollbacks Rollbacks) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&scope.AllNamespaces, "all-namespaces", "A", false, "Examine the objects of all namespaces.")
 	output.AddFlags(cmd, false, term.JSON, term.YAML)
+	term.Ends(cmd, "there is a problem", "")
 	return cmd
 }
 

@@ -84,6 +84,9 @@ func (h *holdRun) command(
 	cmd.Flags().StringVar(&h.claim, "pvc", "", "All snapshots of this PVC, which may be gone.")
 	cmd.Flags().StringVar(&h.schedule, "schedule", "", "All snapshots of this schedule, which may be gone.")
 	cmd.Flags().StringVar(&h.holding.Reason, "reason", "", reason)
+	f.AddDryRun(cmd, false)
+	h.holding.Output = &term.Output{}
+	h.holding.Output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
 	return cmd
 }
 
@@ -140,6 +143,9 @@ func (h *holdRun) chosen(ctx context.Context) (found []client.Object, err error)
 func (h *holdRun) each(
 	ctx context.Context, names []string, unfit func(client.Object) error, do func(context.Context, client.Object) error,
 ) error {
+	if err := h.holding.Factory.DryRun.OneWrite(len(names)); err != nil {
+		return err
+	}
 	var errs []error
 	for _, name := range names {
 		v, err := view.GetSnapshot(ctx, h.holding.Factory, name)
@@ -153,6 +159,9 @@ func (h *holdRun) each(
 	}
 	found, err := h.chosen(ctx)
 	if err != nil {
+		return err
+	}
+	if err := h.holding.Factory.DryRun.OneWrite(len(found)); err != nil {
 		return err
 	}
 	for _, v := range found {
@@ -206,7 +215,6 @@ func (h *holdRun) unhold(ctx context.Context, names []string) error {
 			what += "; still held by " + others
 		}
 		resource, _ := view.ResourceOf(v)
-		h.holding.Factory.Did(resource, v.GetName(), what)
-		return nil
+		return h.holding.Factory.Done(h.holding.Output, v, resource, what)
 	})
 }

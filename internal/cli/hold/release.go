@@ -24,7 +24,8 @@ import (
 
 // NewRelease returns the command release.
 func NewRelease(f *term.Factory) *cobra.Command {
-	return &cobra.Command{
+	var output term.Output
+	cmd := &cobra.Command{
 		Use:     "release SNAPSHOT...",
 		GroupID: term.GroupAct,
 		Short:   "Take snapshots out of their schedule, so that they outlive it",
@@ -36,20 +37,26 @@ func NewRelease(f *term.Factory) *cobra.Command {
 		Args:              term.Argument("SNAPSHOT", term.AnyNumber),
 		ValidArgsFunction: f.CompleteSnapshots(),
 		RunE: f.Connected(func(ctx context.Context, names []string) error {
+			if err := f.DryRun.OneWrite(len(names)); err != nil {
+				return err
+			}
 			var errs []error
 			for _, name := range names {
 				v, err := view.GetSnapshot(ctx, f, name)
 				if err == nil {
-					err = release(ctx, f, v)
+					err = release(ctx, f, &output, v)
 				}
 				errs = append(errs, err)
 			}
 			return errors.Join(errs...)
 		}),
 	}
+	f.AddDryRun(cmd, false)
+	output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
+	return cmd
 }
 
-func release(ctx context.Context, f *term.Factory, v client.Object) error {
+func release(ctx context.Context, f *term.Factory, output *term.Output, v client.Object) error {
 	resource, _ := view.ResourceOf(v)
 	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); !isGroup && backup.GroupMember(v) {
 		return fmt.Errorf("VolumeSnapshot %s is a member of a VolumeGroupSnapshot, and its data belongs to that: "+
@@ -63,8 +70,7 @@ func release(ctx context.Context, f *term.Factory, v client.Object) error {
 	if released {
 		what = "released"
 	}
-	f.Did(resource, v.GetName(), what)
-	return nil
+	return f.Done(output, v, resource, what)
 }
 
 // releasePatch is the patch that releases a snapshot; nil if it belongs to no

@@ -52,7 +52,11 @@ func New(f *term.Factory) *cobra.Command {
 		Args:              term.AtMostOne("NAME"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
-			return o.run(ctx, f, strings.Join(args, ""))
+			name, err := term.OneSchedule(args)
+			if err != nil {
+				return err
+			}
+			return o.run(ctx, f, name)
 		}),
 	}
 	o.scope.AddFlags(cmd, "snapshots")

@@ -36,16 +36,16 @@ import (
 // New returns the command migrate.
 func New(f *term.Factory) *cobra.Command {
 	var scope term.Scope
-	var zone string
-	var apply bool
+	m := &migration{f: f}
 	cmd := &cobra.Command{
 		Use:       "migrate snapscheduler",
 		GroupID:   term.GroupAct,
 		Short:     "Take over the schedules and snapshots of snapscheduler",
 		Args:      cobra.MatchAll(term.Argument("the tool to migrate from, snapscheduler", 1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"snapscheduler"},
-		Long: `Take over the schedules of snapscheduler (https://github.com/backube/snapscheduler) and their snapshots. Without
---apply, nothing is changed: the output is a shell script that does the same, with every difference as a comment.
+		Long: `Take over the schedules of snapscheduler (https://github.com/backube/snapscheduler) and their snapshots. What will be
+done is printed first, and asked about. With --dry-run, nothing is changed: the output is a shell script that does the same, with
+every difference as a comment.
 
 For each schedule, in this order: disable snapscheduler's; hand over its snapshots, each with one patch that fails if the
 snapshot has changed; create the SnapshotSchedule, which adopts them. snapscheduler finds and expires snapshots by a label, even
@@ -58,22 +58,23 @@ Both operators have a kind SnapshotSchedule. In a cluster with both, kubectl kno
 as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snapscheduler as
 ` + core.PeerResource + `.`,
 		Example: `  # See what would happen in the namespace
-  kubectl snapsched migrate snapscheduler
+  kubectl snapsched migrate snapscheduler --dry-run
 
   # Migrate one schedule, whose operator ran in the time zone of Oslo
-  kubectl snapsched migrate snapscheduler -l app=shop --time-zone Europe/Oslo --apply
+  kubectl snapsched migrate snapscheduler -l app=shop --time-zone Europe/Oslo
 
-  # Migrate all namespaces
-  kubectl snapsched migrate snapscheduler -A --apply`,
+  # Migrate all namespaces, without a question
+  kubectl snapsched migrate snapscheduler -A --yes`,
 		RunE: f.Connected(func(ctx context.Context, _ []string) error {
-			m := &migration{f: f, timeZone: zone, apply: apply, allNamespaces: scope.AllNamespaces}
+			m.apply, m.allNamespaces = !f.DryRun.On(), scope.AllNamespaces
 			return m.run(ctx, &scope)
 		}),
 	}
 	scope.AddFlags(cmd, "schedules of snapscheduler")
 	cmd.Flags().Lookup("all-namespaces").Usage = "Migrate all namespaces."
-	cmd.Flags().StringVar(&zone, "time-zone", "", "IANA name of the time zone of snapscheduler's pod, such as Europe/Oslo. Default: UTC.")
-	cmd.Flags().BoolVar(&apply, "apply", false, "Migrate, instead of printing what would be done.")
+	cmd.Flags().StringVar(&m.timeZone, "time-zone", "", "IANA name of the time zone of snapscheduler's pod, such as Europe/Oslo. Default: UTC.")
+	f.AddDryRun(cmd, true)
+	term.AddYes(cmd, &m.yes)
 	return cmd
 }
 
@@ -81,7 +82,8 @@ as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snaps
 type migration struct {
 	f        *term.Factory
 	timeZone string
-	apply    bool
+	// apply is false with --dry-run.
+	apply, yes bool
 	// allNamespaces: names alone are ambiguous.
 	allNamespaces bool
 }
@@ -103,17 +105,18 @@ func (m *migration) run(ctx context.Context, scope *term.Scope) error {
 	} else if err != nil {
 		return err
 	}
-	var failed bool
+	var all []*transfer
 	for i := range peers.Items {
-		if !selector.Matches(labels.Set(peers.Items[i].GetLabels())) {
-			continue
+		if selector.Matches(labels.Set(peers.Items[i].GetLabels())) {
+			all = append(all, &transfer{of: m, state: core.State{Peer: &peers.Items[i]}, handed: map[types.UID]bool{}})
 		}
-		t := &transfer{of: m, state: core.State{Peer: &peers.Items[i]}, handed: map[types.UID]bool{}}
-		if err := t.run(ctx); err != nil {
-			failed = true
-			term.Say(m.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s/%s of snapscheduler: %s",
-				peers.Items[i].GetNamespace(), peers.Items[i].GetName(), term.MessageOf(err)))
-		}
+	}
+	failed := m.each(all, func(t *transfer) error { return t.prepare(ctx) })
+	if err := m.ask(ctx, all); err != nil {
+		return err
+	}
+	if m.apply {
+		failed = m.each(all, func(t *transfer) error { return t.apply(ctx) }) || failed
 	}
 	if err := m.strays(ctx, namespace, peers.Items); err != nil {
 		return err
@@ -125,6 +128,39 @@ func (m *migration) run(ctx context.Context, scope *term.Scope) error {
 		fmt.Fprintln(m.f.ErrOut, "No schedules of snapscheduler found.")
 	}
 	return nil
+}
+
+// each does something with each schedule that nothing keeps from it, and returns whether one has failed. What keeps one is printed.
+func (m *migration) each(all []*transfer, do func(*transfer) error) (failed bool) {
+	for _, t := range all {
+		if t.failed {
+			continue
+		}
+		if err := do(t); err != nil {
+			t.failed, failed = true, true
+			term.Say(m.f.ErrOut, fmt.Sprintf("%s: %s", t.name(), term.MessageOf(err)))
+		}
+	}
+	return failed
+}
+
+// ask says what will be done, and asks.
+func (m *migration) ask(ctx context.Context, all []*transfer) error {
+	writes := 0
+	for _, t := range all {
+		if !t.failed {
+			writes += len(t.left)
+		}
+	}
+	if !m.apply || m.yes || writes == 0 {
+		return nil
+	}
+	for _, t := range all {
+		if !t.failed {
+			term.Say(m.f.Out, t.name()+": "+t.planned())
+		}
+	}
+	return m.f.Ask(ctx, "Go on?")
 }
 
 // strays warns of snapshots of snapscheduler that no schedule owns any more.
@@ -163,10 +199,38 @@ type transfer struct {
 	handed map[types.UID]bool
 	// warned are the notes that were printed. It is nil until something is changed.
 	warned map[core.Note]bool
+	failed bool
 }
 
-// run decides about everything before it changes anything.
-func (t *transfer) run(ctx context.Context) (err error) {
+func (t *transfer) name() string {
+	return fmt.Sprintf("SnapshotSchedule %s/%s of snapscheduler", t.state.Peer.GetNamespace(), t.state.Peer.GetName())
+}
+
+// planned says what will be done with a schedule.
+func (t *transfer) planned() string {
+	var words []string
+	snapshots := 0
+	for _, step := range t.left {
+		switch one := step.Changes[0]; one.Object.(type) {
+		case *snapshotv1.VolumeSnapshot:
+			snapshots++
+		case nil:
+			words = append(words, "create SnapshotSchedule "+one.Create.GetName())
+		default:
+			words = append(words, "disable it")
+		}
+	}
+	if snapshots > 0 {
+		words = append(words, "hand over "+term.Plural(snapshots, "snapshot"))
+	}
+	if len(words) == 0 {
+		return "nothing to do"
+	}
+	return strings.Join(words, ", ")
+}
+
+// prepare decides about everything before anything is changed.
+func (t *transfer) prepare(ctx context.Context) (err error) {
 	if t.state.To, err = core.Convert(t.state.Peer, t.of.timeZone); err != nil {
 		return fmt.Errorf("it has no equivalent: %w", err)
 	}
@@ -192,7 +256,7 @@ func (t *transfer) run(ctx context.Context) (err error) {
 	if !t.of.apply {
 		return t.print()
 	}
-	return t.apply(ctx)
+	return nil
 }
 
 // apply migrates the schedule. If it is interrupted at any point, no operator takes or deletes snapshots twice, and running it again
@@ -201,7 +265,7 @@ func (t *transfer) apply(ctx context.Context) error {
 	for _, note := range t.state.To.Notes {
 		t.of.f.Warn("%s/%s: %s", t.state.Peer.GetNamespace(), t.state.Peer.GetName(), note)
 	}
-	t.warned = map[core.Note]bool{}
+	t.warned, t.left = map[core.Note]bool{}, nil // the answer may have taken hours
 	t.warn()
 	existed := t.state.Exists
 	if err := steps.Run(ctx, &steps.Runner{Factory: t.of.f, Out: io.Discard}, steps.Machine[[]change.Step](t)); err != nil {
@@ -314,7 +378,7 @@ func (t *transfer) done(o client.Object, what string) {
 	t.of.f.Did(resource, o.GetName(), what)
 }
 
-// print prints what --apply does as a shell script.
+// print prints what would be done as a shell script.
 func (t *transfer) print() error {
 	namespace, name := t.state.Peer.GetNamespace(), t.state.Peer.GetName()
 	fmt.Fprintf(t.of.f.Out, "# SnapshotSchedule %s/%s of snapscheduler\n", namespace, name)

@@ -53,13 +53,13 @@ func migrating(t *testing.T, c client.WithWatch) func(apply bool) (out, errOut s
 		var o, e bytes.Buffer
 		m := &migration{f: &term.Factory{
 			IOStreams: genericiooptions.IOStreams{Out: &o, ErrOut: &e}, Namespace: "shop", Client: c, Clock: clocktesting.NewFakePassiveClock(clitest.Start),
-		}, timeZone: "UTC", apply: apply}
+		}, timeZone: "UTC", apply: apply, yes: true}
 		err = m.run(t.Context(), &term.Scope{})
 		return o.String(), e.String(), err
 	}
 }
 
-// Whoever may only read the schedules of snapscheduler in a list can print what --apply would do.
+// Whoever may only read the schedules of snapscheduler in a list can print what would be done.
 func TestMigratePrintsWithoutReadingASchedule(t *testing.T) {
 	peer, claim, of := scene()
 	c := fake.NewClientBuilder().WithScheme(term.NewScheme()).WithObjects(peer, claim, of("a", "data")).WithInterceptorFuncs(interceptor.Funcs{

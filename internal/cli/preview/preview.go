@@ -29,14 +29,13 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/ahead"
-	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
 // previewOptions are the flags of preview.
 type previewOptions struct {
 	files        resource.FilenameOptions
 	remove       string
-	within       string
+	within       time.Duration
 	failOnDelete bool
 	failOnGaps   bool
 	output       term.Output
@@ -46,11 +45,11 @@ type previewOptions struct {
 func New(f *term.Factory) *cobra.Command {
 	var o previewOptions
 	cmd := &cobra.Command{
-		Use:     "preview (NAME | -f FILE | --delete NAME)",
+		Use:     "preview [NAME | -f FILE | --delete NAME]",
 		GroupID: term.GroupShow,
 		Short:   "Show which snapshots an edit, a new schedule or a deletion would delete, and what would stop",
 		Long: "Show what would happen to the snapshots that exist now, and of which PVCs none would be taken any\n" +
-			"more: under the present spec (NAME), under the spec of a manifest, edited or new (-f), or if the\n" +
+			"more: under the present spec (NAME; by default, the only schedule of the namespace), under the spec of a manifest, edited or new (-f), or if the\n" +
 			"schedule was deleted (--delete).\n" +
 			"Time is simulated with the operator's own decisions. It is assumed that every snapshot is taken on\n" +
 			"time and is ready at once, and that nobody else changes anything. Nothing is written.",
@@ -71,15 +70,23 @@ func New(f *term.Factory) *cobra.Command {
 		Args:              term.AtMostOne("NAME"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
-			return o.run(ctx, f, strings.Join(args, ""))
+			name, err := term.OneSchedule(args)
+			if err == nil && term.Given(name, strings.Join(o.files.Filenames, ""), o.remove) == 0 {
+				name, err = view.OnlySchedule(ctx, f)
+			}
+			if err != nil {
+				return err
+			}
+			return o.run(ctx, f, name)
 		}),
 	}
+	term.Ends(cmd, "--fail-on-delete or --fail-on-gaps has found something", "")
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil,
 		"Files, folders or URLs with the manifests of schedules and ClusterSnapshotSchedules; - is standard input. Other objects are ignored.")
 	flags.BoolVarP(&o.files.Recursive, "recursive", "R", false, "Read folders of -f recursively.")
 	flags.StringVar(&o.remove, "delete", "", "Name of a schedule that would be deleted.")
-	flags.StringVar(&o.within, "within", "30d", "How far to look ahead, such as 12h, 30d or 1y.")
+	term.AddDuration(flags, &o.within, "within", 30*term.Day, false, "How far to look ahead, such as 12h, 30d or 1y.")
 	flags.BoolVar(&o.failOnDelete, "fail-on-delete", false, fmt.Sprintf("End with exit code %d if the change would delete a "+
 		"snapshot that is kept longer without it. With NAME: if any snapshot would be deleted.", term.ExitFound))
 	flags.BoolVar(&o.failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if no PVC would be selected, no snapshots "+
@@ -94,10 +101,6 @@ func (o *previewOptions) run(ctx context.Context, f *term.Factory, name string) 
 	if term.Given(name, strings.Join(o.files.Filenames, ""), o.remove) != 1 {
 		return errors.New("specify exactly one of NAME, --filename and --delete")
 	}
-	horizon, err := schedule.ParseDuration(o.within)
-	if err != nil {
-		return fmt.Errorf("--within: %w", err)
-	}
 	now := f.Clock.Now()
 	changes, err := o.variants(ctx, f, name, now)
 	if err != nil {
@@ -108,13 +111,13 @@ func (o *previewOptions) run(ctx context.Context, f *term.Factory, name string) 
 	}
 	all, found := []*ahead.Preview{}, false
 	for _, v := range changes {
-		p, err := o.preview(ctx, f, v, now, now.Add(horizon))
+		p, err := o.preview(ctx, f, v, now, now.Add(o.within))
 		if err != nil {
 			return err
 		}
 		all, found = append(all, p), found || o.failOnDelete && foundIn(p) || o.failOnGaps && p.Gaps()
 	}
-	if err := printPreviews(f.Out, &o.output, all, now, o.within); err != nil {
+	if err := printPreviews(f.Out, &o.output, all, now, term.Span(o.within)); err != nil {
 		return err
 	}
 	if found {

@@ -123,6 +123,7 @@ func New(f *term.Factory) *cobra.Command {
 			return err
 		},
 	}
+	term.Ends(cmd, "--fail-on-gaps has found a gap", "")
 	// There is no selector: what other schedules protect would look unprotected.
 	cmd.Flags().BoolVarP(&scope.AllNamespaces, "all-namespaces", "A", false, "Report on all namespaces.")
 	output.AddFlags(cmd, false, term.HTML, term.JSON)

@@ -27,6 +27,8 @@ import (
 // checkClone checks the flags of a restore to another namespace.
 func (r *restoration) checkClone() error {
 	switch {
+	case r.toNamespace != "" && r.f.DryRun == term.DryRunServer:
+		return r.f.DryRun.OneWrite(2) // the PVC, and what lends it the data
 	case r.toNamespace == "" && r.sharedHandle:
 		return errors.New("--shared-handle is for --to-namespace")
 	case r.toNamespace == r.f.Namespace:
@@ -54,7 +56,7 @@ func (r *restoration) clone(ctx context.Context) error {
 	clones, err := r.planClones(ctx)
 	if dead, deadErr := r.deadClones(ctx, clones); deadErr != nil {
 		return errors.Join(err, deadErr)
-	} else if r.choice.DryRun == steps.DryRunNone {
+	} else if !r.f.DryRun.On() {
 		for _, c := range dead {
 			if err := r.runClones(ctx, []*recovery.Clone{c}); err != nil {
 				r.f.Warn("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -64,8 +66,8 @@ func (r *restoration) clone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.choice.DryRun != steps.DryRunNone {
-		return r.dryRunClones(ctx, clones)
+	if r.f.DryRun.On() {
+		return r.dryRunClones(clones)
 	}
 	if err := r.runClones(ctx, clones); err != nil {
 		return err
@@ -177,7 +179,7 @@ func (r *restoration) original(ctx context.Context, c *recovery.Clone) (recovery
 }
 
 // dryRunClones prints what would be created.
-func (r *restoration) dryRunClones(ctx context.Context, clones []*recovery.Clone) error {
+func (r *restoration) dryRunClones(clones []*recovery.Clone) error {
 	var all []client.Object
 	for _, c := range clones {
 		if err := c.Refused(); err != nil {
@@ -185,16 +187,7 @@ func (r *restoration) dryRunClones(ctx context.Context, clones []*recovery.Clone
 		}
 		all = append(all, c.Missing()...)
 	}
-	for _, o := range all {
-		kind := o.GetObjectKind().GroupVersionKind() // which clients remove from answers
-		if r.choice.DryRun == steps.DryRunServer {
-			if err := r.f.Client.Create(ctx, o, term.FieldOwner, client.DryRunAll); err != nil {
-				return err
-			}
-		}
-		o.GetObjectKind().SetGroupVersionKind(kind)
-	}
-	return r.print(steps.DryRuns[r.choice.DryRun], all...)
+	return r.print("created", all...)
 }
 
 // runClones takes the steps of copies until the PVCs are bound and nothing else is left.

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -87,7 +88,7 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 		Args:              term.AtMostOne("SNAPSHOT"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSnapshots()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
-			r.choice.Snapshot = strings.Join(args, "")
+			r.choice.Snapshot, r.choice.Waiting.Since = strings.Join(args, ""), f.Clock.Now()
 			if err := r.checkFlags(); err != nil {
 				return err
 			}
@@ -109,14 +110,12 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 		"Access modes of the new PVC, instead of the source PVC's, such as ReadWriteOnce or RWO.")
 	cmd.Flags().BoolVar(&r.choice.AllowIncomplete, "allow-incomplete", false,
 		"Restore a set even if PVCs of it have no ready snapshot of that time.")
-	cmd.Flags().StringVar(&r.choice.DryRun, "dry-run", steps.DryRunNone,
-		`"client": only print what would be created. "server": let the API server check it, without creating anything.`)
+	f.AddDryRun(cmd, false)
+	term.Ends(cmd, "", "time is up")
 	r.choice.Waiting.AddFlags(cmd, "the new PVCs are bound, or wait for their first pod")
 	r.choice.Output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
 	modes := slices.Sorted(maps.Keys(accessModes))
 	_ = cmd.RegisterFlagCompletionFunc("access-mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
-	dryRuns := []string{steps.DryRunNone, steps.DryRunServer, steps.DryRunClient}
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -134,7 +133,7 @@ func (r *restoration) checkFlags() error {
 	}
 	if r.size != "" {
 		size, err := resource.ParseQuantity(r.size)
-		if err != nil {
+		if _, bytes := strconv.ParseInt(r.size, 10, 64); err != nil || bytes == nil { // 5 would be five bytes
 			return fmt.Errorf("invalid --size %q: write a quantity such as 20Gi", r.size)
 		}
 		r.choice.Options.Size = &size
@@ -175,6 +174,9 @@ func (r *restoration) run(ctx context.Context) error {
 			r.f.Warn("%s", note)
 		}
 	}
+	if err := r.f.DryRun.OneWrite(len(all)); err != nil {
+		return err
+	}
 	if err := r.create(ctx, all); err != nil {
 		return err
 	}
@@ -182,10 +184,10 @@ func (r *restoration) run(ctx context.Context) error {
 	for i := range all {
 		claims[i] = all[i].Plan.Claim
 	}
-	if err := r.print(steps.DryRuns[r.choice.DryRun], claims...); err != nil {
+	if err := r.print("created", claims...); err != nil {
 		return err
 	}
-	if r.choice.DryRun != steps.DryRunNone {
+	if r.f.DryRun.On() {
 		return nil
 	}
 	if err := r.confirm(ctx, all); err != nil {
@@ -201,10 +203,10 @@ func (r *restoration) run(ctx context.Context) error {
 // checked before it creates the first one.
 func (r *restoration) create(ctx context.Context, all []steps.Restored) error {
 	checks, creates := len(all) > 1, true
-	switch r.choice.DryRun {
-	case steps.DryRunClient:
+	switch r.f.DryRun {
+	case term.DryRunClient:
 		return nil
-	case steps.DryRunServer:
+	case term.DryRunServer:
 		checks, creates = true, false
 	}
 	for i := range all {

@@ -57,7 +57,7 @@ func (r *rollbackRun) agreed() error {
 	for _, line := range r.unlike {
 		r.f.Warn("%s", line)
 	}
-	if !r.yes || r.dryRun || len(r.unlike) == 0 {
+	if !r.yes || r.f.DryRun.On() || len(r.unlike) == 0 {
 		return nil
 	}
 	return errors.New(strings.Join(r.unlike, "; ") + ": run the command without --yes to agree to it, or undo it with --undo")

@@ -84,9 +84,10 @@ operator's own resource, and nothing else must use the PVC.`,
 		"Take no snapshot of the present data, of which the old PersistentVolume is then the only copy.")
 	cmd.Flags().BoolVar(&r.takeOver, "take-over", false,
 		"Go on with an unfinished rollback of another user, whose last step is older than an hour.")
-	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "Only print what would be done.")
-	cmd.Flags().BoolVarP(&r.yes, "yes", "y", false, "Do not ask.")
-	cmd.Flags().DurationVar(&r.timeout, "timeout", 30*time.Minute, "How long to wait for one step, such as 90s; 0 waits forever.")
+	f.AddDryRun(cmd, true)
+	term.Ends(cmd, "", "time is up: run the command again to go on")
+	term.AddYes(cmd, &r.yes)
+	term.AddTimeout(cmd.Flags(), &r.timeout, time.Hour)
 	cmd.Flags().StringVar(&r.image, "image", "registry.k8s.io/pause:3.10",
 		"Image of the pod for a storage class that waits for a consumer. It need not be able to run.")
 	return cmd
@@ -101,7 +102,7 @@ type rollbackRun struct {
 	// The arguments, as they are written.
 	workloadName, time, snapshot, undo, image string
 	claims                                    []string
-	again, skipSafety, takeOver, dryRun, yes  bool
+	again, skipSafety, takeOver, yes          bool
 	timeout                                   time.Duration
 
 	// began is the API server's time when the run began, started the local one.
@@ -195,7 +196,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 		if err := r.agreed(); err != nil {
 			return err
 		}
-		if r.dryRun {
+		if r.f.DryRun.On() {
 			fmt.Fprintf(r.f.Out, "Nothing was done (dry run). The next step is %d.\n", step.Number)
 			return nil
 		}
@@ -205,7 +206,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 			}
 		}
 	}
-	runner := &steps.Runner{Factory: r.f, Out: r.f.Out, Told: r.told, Of: 10, Timeout: r.timeout}
+	runner := &steps.Runner{Factory: r.f, Out: r.f.Out, Told: r.told, Of: 10, Timeout: r.timeout, Whole: true}
 	if err := steps.Run(ctx, runner, r); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ const maxClaims = 1000
 type options struct {
 	files      resource.FilenameOptions
 	claims     int
-	length     string
+	length     time.Duration
 	gone, fail []string
 	driver     string
 	output     term.Output
@@ -40,7 +40,7 @@ type options struct {
 
 // New returns the command simulate.
 func New(f *term.Factory) *cobra.Command {
-	o := options{claims: 1, length: "1y"}
+	o := options{claims: 1}
 	cmd := &cobra.Command{
 		Use:     "simulate -f FILE",
 		GroupID: term.GroupShow,
@@ -93,7 +93,7 @@ func New(f *term.Factory) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "Files with schedules; - is standard input. Other objects are ignored.")
 	flags.IntVar(&o.claims, "pvcs", o.claims, "How many PVCs there are.")
-	flags.StringVar(&o.length, "for", o.length, "How much time passes, such as 30d or 1y.")
+	term.AddDuration(flags, &o.length, "for", 365*term.Day, false, "How much time passes, such as 30d or 1y.")
 	flags.StringSliceVar(&o.gone, "gone", nil, "PVCs that are deleted, and after which time, such as 1@60d.")
 	flags.StringSliceVar(&o.fail, "fail", nil, "For how long the storage fails, and after which time, such as 3d@30d.")
 	flags.StringVar(&o.driver, "driver", "", "CSI driver whose known limits the operator respects, as with annotations of its class.")
@@ -109,10 +109,7 @@ func (o *options) input() (in input, err error) {
 	if o.claims < 1 || o.claims > maxClaims {
 		return in, fmt.Errorf("--pvcs %d: write a number from 1 to %d", o.claims, maxClaims)
 	}
-	in.claims = o.claims
-	if in.length, err = schedule.ParseDuration(o.length); err != nil {
-		return in, fmt.Errorf("--for: %w", err)
-	}
+	in.claims, in.length = o.claims, o.length
 	left := o.claims
 	for _, text := range o.gone {
 		count, after, err := splitAt(text)

@@ -98,7 +98,7 @@ func TestSimulateReadsItsFlags(t *testing.T) {
 		"more gone than are":    {[]string{"--pvcs", "2", "--gone", "3@1d"}, "--gone deletes more than the 2 PVCs: raise --pvcs"},
 		"gone without a time":   {[]string{"--gone", "3"}, `invalid --gone "3": write how many PVCs are deleted, and after which time, such as 1@60d`},
 		"an outage in words":    {[]string{"--fail", "a day@1w"}, `invalid --fail "a day@1w": write for how long the storage fails, and after which time, such as 3d@30d`},
-		"a number":              {[]string{"--for", "30"}, "--for: duration"},
+		"a number":              {[]string{"--for", "30"}, `"--for" flag: duration "30"`},
 		"an unknown driver":     {[]string{"--driver", "x.example.com"}, "nothing is known of driver x.example.com: omit --driver, or use one of ebs.csi.aws.com, "},
 		"one without snapshots": {[]string{"--driver", "csi.hetzner.cloud"}, "Hetzner (csi.hetzner.cloud) takes no snapshots: "},
 	} {

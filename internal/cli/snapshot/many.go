@@ -44,6 +44,9 @@ func (r *request) ofSelected(ctx context.Context, scope *term.Scope) error {
 	if err := r.findAll(ctx, schedules); err != nil {
 		return err
 	}
+	if err := r.f.DryRun.OneWrite(len(schedules)); err != nil {
+		return err
+	}
 	for _, s := range schedules { // without a PVC that is bound, there is nothing to save either
 		targets := r.targetsOf(s)
 		if len(targets) == 0 {

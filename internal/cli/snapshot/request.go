@@ -70,8 +70,7 @@ func (r *request) annotate(
 	if r.namespace == "" && o.GetNamespace() != "" {
 		what += " in namespace " + o.GetNamespace()
 	}
-	r.f.Did(resource, o.GetName(), what)
-	return nil
+	return r.f.Done(r.output, o, resource, what)
 }
 
 // counted says how many snapshots are taken of some targets: of a group it is one.

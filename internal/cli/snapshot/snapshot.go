@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,22 +37,19 @@ func New(f *term.Factory) *cobra.Command {
 	var claim, cluster, hold string
 	var scope term.Scope
 	var wait snapshotWait
+	var output term.Output
 	cmd := &cobra.Command{
-		Use:     "snapshot (NAME | --pvc PVC | -l SELECTOR | --cluster-schedule NAME)",
+		Use:     "snapshot [NAME | --pvc PVC | -l SELECTOR | --cluster-schedule NAME]",
 		GroupID: term.GroupAct,
 		Short:   "Take snapshots now",
-		Long: "Take a snapshot of every PVC of a schedule now, of all schedules that a label selector matches, of all\n" +
+		Long: "Take a snapshot of every PVC of a schedule now (by default, of the only one of the namespace), of all schedules that a label selector matches, of all\n" +
 			"schedules of a ClusterSnapshotSchedule, or of one PVC under each schedule that selects it. This also\n" +
 			"works while the schedule is suspended. The request is the annotation " + v1alpha1.AnnotationRequestedAt + "\n" +
 			"of the schedule, with the next full second of the API server's clock; the operator takes the snapshots. A\n" +
 			"request for one PVC keeps the PVCs of a request younger than a minute that have no snapshot for it yet.\n\n" +
 			"If the label selector matches no schedule, or none with a PVC that can be snapshotted, nothing is done, and that\n" +
 			"is no error. Of many schedules, one that takes no snapshots, such as for its invalid spec, is left out with a\n" +
-			"warning.\n\n" +
-			fmt.Sprintf("The exit code is %d if a snapshot was refused or failed, or a schedule is left out, and %d at the timeout,\n"+
-				"which cancels nothing, or if a snapshot could not be marked, because its driver reports a time of 1970, as if\n"+
-				"it had answered before it cut.",
-				term.ExitFound, term.ExitTimeout),
+			"warning.",
 		Example: `  # All PVCs of a schedule, and wait until the snapshots are ready
   kubectl snapsched snapshot nightly --wait
 
@@ -71,22 +67,31 @@ func New(f *term.Factory) *cobra.Command {
 		Args:              checkArgs,
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
-			name := strings.Join(args, "")
-			if term.Given(name, claim, cluster, scope.Selector) != 1 || scope.AllNamespaces && scope.Selector == "" {
-				return errors.New("name either a schedule or, with --pvc, a PVC, with -l, the labels of schedules, " +
-					"or, with --cluster-schedule, a ClusterSnapshotSchedule; -A needs -l")
-			}
-			if hold != "" && wait.Until == "" {
+			wait.Flags.Since = f.Clock.Now()
+			name, err := term.OneSchedule(args)
+			named := term.Given(name, claim, cluster, scope.Selector)
+			switch {
+			case err != nil:
+				return err
+			case named > 1 || scope.AllNamespaces && scope.Selector == "":
+				return errors.New("specify only one of NAME, --pvc, -l and --cluster-schedule; -A needs -l")
+			case hold != "" && wait.Until == "":
 				wait.Until = untilCut
-			}
-			if wait.Mark.key != "" && wait.Until == "" {
+			case wait.Mark.key != "" && wait.Until == "":
 				return errors.New("--mark is for the snapshots that --wait waits for")
 			}
-			r := &request{
-				f: f, told: steps.Told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.Namespace, until: wait.Until, mark: wait.Mark,
+			if f.DryRun.On() && wait.Until != "" {
+				return errors.New("--wait has nothing to wait for with --dry-run")
 			}
-			err := r.holdFor(ctx, hold)
-			if err == nil {
+			if named == 0 {
+				if name, err = view.OnlySchedule(ctx, f); err != nil {
+					return err
+				}
+			}
+			r := &request{
+				f: f, output: &output, told: steps.Told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.Namespace, until: wait.Until, mark: wait.Mark,
+			}
+			if err = r.holdFor(ctx, hold); err == nil {
 				err = r.ofAny(ctx, name, claim, cluster, &scope)
 			}
 			if err == nil && wait.Until != "" && len(r.targets) > 0 {
@@ -100,6 +105,10 @@ func New(f *term.Factory) *cobra.Command {
 	scope.AddFlags(cmd, "SnapshotSchedules")
 	cmd.Flags().Lookup("all-namespaces").Usage = "Select the schedules of all namespaces."
 	wait.AddFlags(cmd)
+	output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
+	term.Ends(cmd, "a snapshot was refused or failed, or a schedule is left out", "time is up, which cancels nothing, or a snapshot could not "+
+		"be marked, because its driver reports a time of 1970, as if it had answered before it cut")
+	f.AddDryRun(cmd, false)
 	cmd.Flags().StringVar(&hold, "hold", "", "Wait until the snapshots are cut, and hold them then: until a time in RFC 3339, or for "+
 		"so long, such as 7d. Retention may delete another one for them, and them for the next one, if they are not held.")
 	return cmd
@@ -131,6 +140,7 @@ func (r *request) ofAny(ctx context.Context, name, claim, cluster string, scope 
 // request is a request for snapshots.
 type request struct {
 	f       *term.Factory
+	output  *term.Output
 	at      time.Time // the next full second of the API server's clock
 	targets []*target
 	// namespace is that of the targets; empty if they may be of any.
@@ -212,6 +222,9 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 	if err == nil && len(r.targets) == 0 {
 		err = term.Failed(cmp.Or(errors.Join(ofFleets...), fmt.Errorf(
 			"no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s: 'kubectl snapsched coverage' says why", name)))
+	}
+	if err == nil {
+		err = r.f.DryRun.OneWrite(len(r.targets))
 	}
 	if err != nil {
 		return err

@@ -80,7 +80,6 @@ func (v *untilValue) Type() string { return "string" }
 // those of PVCs, and then those of groups.
 func (r *request) wait(ctx context.Context, wait *steps.Wait) error {
 	var err error
-	wait.Since = r.f.Clock.Now()
 	for _, kind := range [...]client.ObjectList{&snapshotv1.VolumeSnapshotList{}, &groupv1.VolumeGroupSnapshotList{}} {
 		_, r.groups = kind.(*groupv1.VolumeGroupSnapshotList)
 		if len(r.waiting()) > 0 && err == nil {
@@ -129,7 +128,9 @@ func (r *request) see(ctx context.Context, v client.Object, deleted bool) (furth
 			if id := string(v.GetUID()); !r.told[id] { // a group snapshot is of several targets
 				r.told[id] = true
 				resource, _ := view.ResourceOf(v)
-				r.f.Did(resource, v.GetName(), state)
+				if err := r.f.Done(r.output, v, resource, state); err != nil {
+					r.unmarked = append(r.unmarked, err)
+				}
 			}
 			r.mark.set(ctx, r, v)
 		} else {

@@ -112,7 +112,7 @@ FROM                   IN      VERDICT   RULE          BECAUSE
 		"a held snapshot": {0, 40, `
 shop/db-0-20260113120000
   Schedule tiers, PVC db-0
-  Taken for 2026-01-13T12:00:00Z, 17d ago; Ready
+  Taken for 2026-01-13T12:00:00Z, 18d ago; Ready
 
 FROM                   IN    VERDICT   RULE               BECAUSE
 2026-01-31T00:20:00Z   now   kept      HeldByAnnotation   it is held: audit
@@ -122,7 +122,7 @@ The passing of time alone does not delete it.
 		"a snapshot that is held until a time": {0, 39, `
 shop/db-0-20260121060000
   Schedule tiers, PVC db-0
-  Taken for 2026-01-21T06:00:00Z, 9d ago; Ready
+  Taken for 2026-01-21T06:00:00Z, 10d ago; Ready
 
 FROM                   IN    VERDICT   RULE               BECAUSE
 2026-01-31T00:20:00Z   now   kept      HeldByAnnotation   it is held until 2026-02-01T12:00:00Z

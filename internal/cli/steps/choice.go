@@ -27,8 +27,8 @@ import (
 type Choice struct {
 	Factory *term.Factory
 	// The flags, as they are written.
-	Snapshot, Claim, Schedule, Time, DryRun string
-	AllowIncomplete                         bool
+	Snapshot, Claim, Schedule, Time string
+	AllowIncomplete                 bool
 	// Doing says what is done with the snapshot that is chosen.
 	Doing   string
 	Waiting Wait
@@ -45,16 +45,6 @@ type Restored struct {
 	Plan     recovery.Plan
 }
 
-// Values of --dry-run.
-const (
-	DryRunNone   = "none"
-	DryRunClient = "client"
-	DryRunServer = "server"
-)
-
-// DryRuns say what was done.
-var DryRuns = map[string]string{DryRunNone: "created", DryRunServer: "created (server dry run)", DryRunClient: "created (dry run)"}
-
 // Check checks the flags, and reads what they mean.
 func (r *Choice) Check() error {
 	r.now = r.Factory.Clock.Now()
@@ -62,9 +52,7 @@ func (r *Choice) Check() error {
 	switch {
 	case term.Given(r.Snapshot, r.Claim, r.Schedule) != 1:
 		return errors.New("specify one of a snapshot, --pvc and --schedule")
-	case DryRuns[r.DryRun] == "":
-		return fmt.Errorf("invalid --dry-run %q: use one of none, server, client", r.DryRun)
-	case r.Waiting.Enabled && r.DryRun != DryRunNone:
+	case r.Waiting.Enabled && r.Factory.DryRun.On():
 		return errors.New("--wait has nothing to wait for with --dry-run")
 	case r.Time != "" && r.Snapshot != "":
 		return errors.New("--as-of chooses a snapshot: name a PVC or a schedule with it, not a snapshot")

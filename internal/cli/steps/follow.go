@@ -39,11 +39,20 @@ type Wait struct {
 // AddFlags adds --wait and --timeout.
 func (w *Wait) AddFlags(cmd *cobra.Command, until string) {
 	cmd.Flags().BoolVar(&w.Enabled, "wait", false, "Wait until "+until+".")
-	cmd.Flags().DurationVar(&w.Timeout, "timeout", 10*time.Minute, "How long to wait, such as 90s; 0 waits forever.")
+	term.AddTimeout(cmd.Flags(), &w.Timeout, 10*time.Minute)
 }
 
-// idleAfter is how long a wait may make no progress before it prints what it waits for.
-const idleAfter = 15 * time.Second
+// pause is how long a wait may make no progress before it says for what it waits: soon at first, so that nobody thinks that it
+// stands still. From the second time on it also says why.
+func pause(f *term.Factory, said int) time.Duration {
+	switch {
+	case said == 0:
+		return term.ProgressAfter
+	case said == 1, term.IsTerminal(f.ErrOut):
+		return 15*time.Second - term.ProgressAfter
+	}
+	return term.ProgressEvery
+}
 
 // rewatchAfter keeps an API server that ends every watch at once from being asked
 // again and again.
@@ -69,13 +78,13 @@ type Follower struct {
 	Missing string
 }
 
-// waitingFor prints which PVCs a wait waits for.
-func waitingFor(f *term.Factory, claims []string) {
+// waitingFor prints for which PVCs of how many a wait waits.
+func waitingFor(f *term.Factory, claims []string, all int) {
 	names := strings.Join(claims[:min(len(claims), term.Listed)], ", ")
 	if more := len(claims) - term.Listed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	term.Say(f.ErrOut, fmt.Sprintf("Waiting for %s: %s", term.Plural(len(claims), "PVC"), names))
+	term.Say(f.ErrOut, fmt.Sprintf("Waiting for %d of %s: %s", len(claims), term.Plural(all, "PVC"), names))
 }
 
 // Told are the lines that a wait has printed.
@@ -130,7 +139,7 @@ func (w *Wait) Follow(ctx context.Context, f *term.Factory, list client.ObjectLi
 		bounded, cancel = context.WithTimeout(ctx, left)
 	}
 	defer cancel()
-	further := f.Clock.Now()
+	further, said, all := f.Clock.Now(), 0, len(to.Left())
 	see := to.See
 	to.See = func(ctx context.Context, o client.Object, deleted bool) bool {
 		came := see(ctx, o, deleted)
@@ -140,12 +149,16 @@ func (w *Wait) Follow(ctx context.Context, f *term.Factory, list client.ObjectLi
 		return came
 	}
 	explain := func(ctx context.Context) error {
-		waitingFor(f, to.Left())
+		waitingFor(f, to.Left(), all)
+		if said++; said == 1 {
+			return nil
+		}
 		return to.Explain(ctx)
 	}
 	err := wait.PollUntilContextCancel(bounded, rewatchAfter, true, func(ctx context.Context) (bool, error) {
-		err := followOnce(ctx, f.Client, list.DeepCopyObject().(client.ObjectList), to, opts)
-		if err == nil && len(to.Left()) > 0 && f.Clock.Since(further) >= idleAfter {
+		idle := pause(f, said)
+		err := followOnce(ctx, f.Client, list.DeepCopyObject().(client.ObjectList), to, idle, opts)
+		if err == nil && len(to.Left()) > 0 && f.Clock.Since(further) >= idle {
 			further = f.Clock.Now()
 			err = explain(ctx)
 		}
@@ -160,15 +173,18 @@ func (w *Wait) Follow(ctx context.Context, f *term.Factory, list client.ObjectLi
 	// An API server that hangs must not hold who waits for longer.
 	last, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
+	said++ // and why
 	if err := explain(last); err != nil && last.Err() == nil {
 		return err
 	}
-	return fmt.Errorf("%w after %s: %s %s", term.ErrTimeout, w.Timeout, to.Missing, strings.Join(to.Left(), ", "))
+	return fmt.Errorf("%w after %s: %s %s", term.ErrTimeout, term.Span(w.Timeout), to.Missing, strings.Join(to.Left(), ", "))
 }
 
 // followOnce lists and watches until nothing is left, or until the API server ends the
 // watch, so that the caller can say what it waits for.
-func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList, to Follower, opts []client.ListOption) error {
+func followOnce(
+	ctx context.Context, c client.WithWatch, list client.ObjectList, to Follower, idle time.Duration, opts []client.ListOption,
+) error {
 	if err := c.List(ctx, list, opts...); err != nil {
 		return err
 	}
@@ -184,7 +200,7 @@ func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList,
 		return nil
 	}
 	from := &client.ListOptions{Raw: &metav1.ListOptions{
-		ResourceVersion: list.GetResourceVersion(), TimeoutSeconds: ptr.To(int64(idleAfter.Seconds())),
+		ResourceVersion: list.GetResourceVersion(), TimeoutSeconds: ptr.To(int64(idle.Seconds())),
 	}}
 	events, err := c.Watch(ctx, list, append([]client.ListOption{from}, opts...)...)
 	if err != nil {

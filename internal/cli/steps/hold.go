@@ -22,7 +22,9 @@ import (
 
 // Holding holds snapshots for a reason.
 type Holding struct {
-	Factory   *term.Factory
+	Factory *term.Factory
+	// Output is how the snapshots are printed; nil: what was done with them.
+	Output    *term.Output
 	Reason    string
 	Overwrite bool
 	// Named is set if the user has named the snapshots.
@@ -72,8 +74,7 @@ func (h *Holding) HoldOne(ctx context.Context, v client.Object) error {
 	if others := HolderWords(after.Without(h.Reason)); others != "" {
 		what += ", and by " + others
 	}
-	h.Factory.Did(resource, v.GetName(), what)
-	return nil
+	return h.Factory.Done(h.Output, v, resource, what)
 }
 
 // Change changes who holds a snapshot, with one patch, unless somebody else has changed it meanwhile. Nothing is written if

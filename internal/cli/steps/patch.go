@@ -5,8 +5,10 @@ package steps
 
 import (
 	"context"
+	"encoding/json"
 	"reflect"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
@@ -16,38 +18,83 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
-// Send sends a change. What is to be deleted may be gone already.
+// Send sends a change, unless the command is tried out. What is to be deleted may be gone already.
 func Send(ctx context.Context, f *term.Factory, c change.Change) error {
+	if f.DryRun == term.DryRunClient {
+		return nil
+	}
+	to := writer(f)
 	switch o := c.Delete; {
 	case c.Create != nil:
-		return f.Client.Create(ctx, c.Create, term.FieldOwner)
+		return to.Create(ctx, c.Create, term.FieldOwner)
 	case o != nil:
 		uid, version := o.GetUID(), o.GetResourceVersion()
-		return client.IgnoreNotFound(f.Client.Delete(ctx, o, client.Preconditions{UID: &uid, ResourceVersion: &version}))
+		return client.IgnoreNotFound(to.Delete(ctx, o, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 	}
 	o := c.Object.DeepCopyObject().(client.Object) // which the answer changes
-	return f.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, c.Patch), term.FieldOwner)
+	return to.Patch(ctx, o, client.RawPatch(types.MergePatchType, c.Patch), term.FieldOwner)
 }
 
-// Update sends the merge patch that is decided for an object; none if it is nil. After a
-// conflict it reads the object and has it decided again. It returns whether it sent one.
+// Update sends the merge patch that is decided for an object; none if it is nil. After a conflict it reads the object and has it
+// decided again. It returns whether it sent one. The object is then what the API server has made of it, or would make.
 func Update(ctx context.Context, f *term.Factory, o client.Object, decide func() ([]byte, error)) (changed bool, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		patch, err := decide()
 		if err != nil || patch == nil {
 			return err
 		}
-		err = Send(ctx, f, change.Change{Object: o, Patch: patch})
+		answer, err := send(ctx, f, o, patch)
 		changed = err == nil
 		if apierrors.IsConflict(err) {
-			// Decoding into the old object would keep removed labels.
-			fresh := reflect.New(reflect.TypeOf(o).Elem())
-			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(o), fresh.Interface().(client.Object)); err != nil {
+			answer = empty(o)
+			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(o), answer); err != nil {
 				return err
 			}
-			reflect.ValueOf(o).Elem().Set(fresh.Elem())
+		}
+		if answer != nil {
+			reflect.ValueOf(o).Elem().Set(reflect.ValueOf(answer).Elem())
 		}
 		return err
 	})
 	return changed, err
+}
+
+// empty returns an empty object of a kind: decoding into the old one would keep labels that were removed.
+func empty(o client.Object) client.Object {
+	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
+}
+
+// send sends a merge patch, and returns the object as it is then, or would be.
+func send(ctx context.Context, f *term.Factory, o client.Object, patch []byte) (answer client.Object, err error) {
+	if f.DryRun == term.DryRunClient {
+		return patched(o, patch)
+	}
+	answer = empty(o)
+	answer.SetNamespace(o.GetNamespace())
+	answer.SetName(o.GetName())
+	if err := writer(f).Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), term.FieldOwner); err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// patched returns an object as a merge patch would make it.
+func patched(o client.Object, patch []byte) (client.Object, error) {
+	text, err := json.Marshal(o)
+	if err == nil {
+		text, err = jsonpatch.MergePatch(text, patch)
+	}
+	answer := empty(o)
+	if err == nil {
+		err = json.Unmarshal(text, answer)
+	}
+	return answer, err
+}
+
+// writer is the client for what changes the cluster, unless the command is tried out.
+func writer(f *term.Factory) client.Writer {
+	if f.DryRun == term.DryRunServer {
+		return client.NewDryRunClient(f.Client)
+	}
+	return f.Client
 }

@@ -26,7 +26,7 @@ func Rights(namespace, group, resource string, verbs ...string) (all []authoriza
 func Need(ctx context.Context, f *term.Factory, what string, rights ...[]authorizationv1.ResourceAttributes) error {
 	missing, err := f.Lacking(ctx, slices.Concat(rights...))
 	if err == nil && missing != nil {
-		err = fmt.Errorf("%s needs permissions that you do not have: %s", what, strings.Join(missing, ", "))
+		err = fmt.Errorf("%s needs permissions that you do not have:\n%s", what, strings.Join(missing, "\n"))
 	}
 	return err
 }

@@ -74,6 +74,7 @@ func Run[S any](ctx context.Context, r *Runner, machines ...Machine[S]) error {
 	for i, m := range machines {
 		all[i] = &progress[S]{of: m, since: r.Factory.Clock.Now()}
 	}
+	said := r.Factory.Clock.Now()
 	late := func(p *progress[S]) bool { return !p.done && r.Factory.Clock.Since(p.since) > r.Timeout }
 	for {
 		acted, waits, failed, err := round(ctx, r, all)
@@ -81,11 +82,16 @@ func Run[S any](ctx context.Context, r *Runner, machines ...Machine[S]) error {
 		case err != nil:
 			return err
 		case acted:
+			said = r.Factory.Clock.Now()
 			continue
 		case len(waits) == 0:
 			return nil
 		case r.Timeout > 0 && slices.ContainsFunc(all, late):
-			return failed(fmt.Errorf("%w after %s: %s", term.ErrTimeout, r.Timeout, strings.Join(waits, "; ")))
+			return failed(fmt.Errorf("%w after %s: %s", term.ErrTimeout, term.Span(r.Timeout), strings.Join(waits, "; ")))
+		}
+		if r.Factory.Clock.Since(said) >= term.ProgressEvery {
+			said = r.Factory.Clock.Now()
+			term.Say(r.Factory.ErrOut, "Still waiting: "+strings.Join(waits, "; "))
 		}
 		if err := Pause(ctx); err != nil {
 			return failed(err)

@@ -104,7 +104,7 @@ func TestRun(t *testing.T) {
 		},
 		"a wait that is too long": {
 			scripts: []func(int) change.Step{script(write, change.Wait(nil, "Wait")), script(change.Wait(nil, "Wait, too"))}, timeout: time.Minute,
-			want: "Write it\nWait, too\nWait\n", patches: 1, wantErr: "timed out after 1m0s: Wait; Wait, too; unfinished at 2",
+			want: "Write it\nWait, too\nWait\n", patches: 1, wantErr: "timed out after 1m: Wait; Wait, too; unfinished at 2",
 			outcomes: []Outcome{{Some: true, All: true}, {}},
 		},
 		"steps that are too long together": {

@@ -11,7 +11,6 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
@@ -90,7 +89,7 @@ func (r *Choice) printSet(set *recovery.Set) error {
 	table := term.NewTable("PVC", "TIME", "BEFORE LATEST", "SNAPSHOT")
 	latest := set.Latest()
 	for _, m := range set.Members {
-		table.Row(m.Claim, term.Timestamp(m.Time), duration.HumanDuration(latest.Sub(m.Time)), m.Snapshot.Name)
+		table.Row(m.Claim, term.Timestamp(m.Time), term.Rounded(latest.Sub(m.Time)), m.Snapshot.Name)
 	}
 	out := r.Factory.Out
 	if r.Output.Format != "" { // which programs read
@@ -101,7 +100,7 @@ func (r *Choice) printSet(set *recovery.Set) error {
 	}
 	if len(set.Members) > 1 {
 		fmt.Fprintf(out, "Skew: %s between the earliest and the latest of %s\n",
-			duration.HumanDuration(set.Skew()), term.Plural(len(set.Members), "snapshot"))
+			term.Rounded(set.Skew()), term.Plural(len(set.Members), "snapshot"))
 	}
 	for _, m := range set.Missing {
 		term.Say(out, fmt.Sprintf("Missing: %s: %s", m.Claim, m.Reason))

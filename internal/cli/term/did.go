@@ -9,10 +9,15 @@ import (
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Did prints what was done with an object, as kubectl does.
+// Did prints what was done with an object, as kubectl does, or would be.
 func (f *Factory) Did(resource, name, what string) {
+	if what != "" {
+		what += f.DryRun.words()
+	}
 	fmt.Fprintln(f.Out, strings.TrimSpace(resource+"/"+name+" "+what))
 }
 
@@ -28,4 +33,23 @@ func (f *Factory) WhoAmI(ctx context.Context) string {
 		return ""
 	}
 	return review.Status.UserInfo.Username
+}
+
+// Done prints an object that was changed, or what was done with it. Without an output, it is the latter.
+func (f *Factory) Done(output *Output, o client.Object, resource, what string) error {
+	switch {
+	case output == nil:
+	case output.Structured():
+		kind, err := apiutil.GVKForObject(o, Scheme)
+		if err != nil {
+			return err
+		}
+		o.GetObjectKind().SetGroupVersionKind(kind) // which clients remove from answers
+		o.SetManagedFields(nil)
+		return output.PrintStructured(f.Out, o)
+	case output.Format == Names:
+		what = ""
+	}
+	f.Did(resource, o.GetName(), what)
+	return nil
 }

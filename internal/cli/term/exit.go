@@ -36,22 +36,25 @@ const (
 	ExitInterrupted = 130
 )
 
-// ErrTimeout ends a command with ExitTimeout.
-var ErrTimeout = errors.New("timed out")
+var (
+	// ErrTimeout ends a command with ExitTimeout.
+	ErrTimeout error = ending{errors.New("timed out"), ExitTimeout}
+	// ErrInconclusive ends a command whose drills have shown nothing, with ExitTimeout.
+	ErrInconclusive error = ending{errors.New("inconclusive"), ExitTimeout}
+	// ErrFound ends a command with ExitFound. The command has printed what it found.
+	ErrFound error = ending{errors.New("found"), ExitFound}
+)
 
-// ErrInconclusive ends a command whose drills have shown nothing, with ExitTimeout.
-var ErrInconclusive = errors.New("inconclusive")
+// ending is an error that ends a command with another exit code than ExitError.
+type ending struct {
+	error
+	code int
+}
 
-// ErrFound ends a command with ExitFound. The command has printed what it found.
-var ErrFound = errors.New("found")
-
-// failure is an error that ends a command with ExitFound.
-type failure struct{ error }
-
-func (e failure) Unwrap() error { return e.error }
+func (e ending) Unwrap() error { return e.error }
 
 // Failed ends a command with ExitFound: what it was asked for was refused, or failed.
-func Failed(err error) error { return failure{err} }
+func Failed(err error) error { return ending{err, ExitFound} }
 
 // Execute runs a command and prints its error.
 func Execute(ctx context.Context, root *cobra.Command, args []string) int {
@@ -80,17 +83,62 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) int {
 // FailsWith is the annotation of a command that ends with another exit code than ExitError.
 const FailsWith = "failsWith"
 
-// ExitCode returns how a command ends that returns an error.
+// ExitCode returns how a command ends that returns an error. Of several errors it is the first code that applies: an error, what was
+// found, time that is up.
 func ExitCode(err error) int {
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, ErrFound), errors.As(err, new(failure)):
-		return ExitFound
-	case errors.Is(err, ErrTimeout), errors.Is(err, ErrInconclusive):
-		return ExitTimeout
+	codes := map[int]bool{}
+	addCodes(err, codes)
+	for _, code := range []int{ExitError, ExitFound, ExitTimeout} {
+		if codes[code] {
+			return code
+		}
 	}
-	return ExitError
+	return 0
+}
+
+// addCodes adds the exit codes of all errors that are joined in one.
+func addCodes(err error, codes map[int]bool) {
+	switch e := any(err).(type) {
+	case nil:
+	case ending:
+		codes[e.code] = true
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			addCodes(one, codes)
+		}
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			addCodes(inner, codes)
+			return
+		}
+		codes[ExitError] = true
+	default:
+		codes[ExitError] = true
+	}
+}
+
+// Ends says when a command ends with ExitFound and with ExitTimeout; empty for one that it does not end with.
+func Ends(cmd *cobra.Command, found, late string) {
+	cmd.Annotations = map[string]string{strconv.Itoa(ExitFound): found, strconv.Itoa(ExitTimeout): late}
+}
+
+// AddExitCodes lists the exit codes in the help of each command.
+func AddExitCodes(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		text := "Exit codes: 0 done"
+		for _, one := range []struct {
+			code  int
+			words string
+		}{
+			{ExitFound, cmd.Annotations[strconv.Itoa(ExitFound)]}, {ExitError, "an error, or wrong usage"},
+			{ExitTimeout, cmd.Annotations[strconv.Itoa(ExitTimeout)]}, {ExitInterrupted, "interrupted"},
+		} {
+			if one.words != "" {
+				text += fmt.Sprintf("; %d %s", one.code, one.words)
+			}
+		}
+		cmd.Long += "\n\n" + text + "."
+	}
 }
 
 // MessageOf returns an error as kubectl prints it; empty if there is nothing to say.

@@ -19,6 +19,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
+// Contract: CLI-54.
 func TestErrors(t *testing.T) {
 	refused := &url.Error{Op: "Get", URL: "https://10.0.0.1:6443/api", Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
 	const away = "The connection to the server 10.0.0.1:6443 was refused - did you specify the right host or port?"
@@ -28,9 +29,12 @@ func TestErrors(t *testing.T) {
 		code    int
 		message string
 	}{
-		"success":       {nil, 0, ""},
-		"a finding":     {fmt.Errorf("preview: %w", ErrFound), ExitFound, ""},
-		"a usage error": {errors.New("unknown flag: --x"), ExitError, "error: unknown flag: --x"},
+		"success":                 {nil, 0, ""},
+		"a finding":               {fmt.Errorf("preview: %w", ErrFound), ExitFound, ""},
+		"a finding, and an error": {errors.Join(ErrFound, fmt.Errorf("read: %w", errors.New("a"))), ExitError, ""},
+		"a failure, late":         {errors.Join(fmt.Errorf("%w after 1m", ErrTimeout), Failed(errors.New("a"))), ExitFound, "error: timed out after 1m\na"},
+		"late":                    {fmt.Errorf("%w after 1m", ErrTimeout), ExitTimeout, "error: timed out after 1m"},
+		"a usage error":           {errors.New("unknown flag: --x"), ExitError, "error: unknown flag: --x"},
 		"an answer of the server": {fmt.Errorf("read: %w", apierrors.NewNotFound(resource, "nightly")), ExitError,
 			`Error from server (NotFound): read: snapshotschedules.snapshots.mapcontroller.dev "nightly" not found`},
 		"a server that is away":             {refused, ExitError, away},

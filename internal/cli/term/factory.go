@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -46,6 +47,8 @@ type Factory struct {
 	GroupsDenied error
 	// GroupClassesDenied is the same of VolumeGroupSnapshotClasses.
 	GroupClassesDenied error
+	// DryRun is that of the command that runs.
+	DryRun DryRun
 }
 
 // Scheme has the kinds that the commands read.
@@ -145,7 +148,19 @@ func (f *Factory) ServerTime(ctx context.Context) (time.Time, error) {
 	return at.UTC(), err
 }
 
-// Lacking returns which of some rights the user does not have, such as "patch persistentvolumes in the whole cluster".
+// canI is the command that asks for a right, which its user may copy, or send to an administrator.
+func canI(right *authorizationv1.ResourceAttributes) string {
+	line := "kubectl auth can-i " + right.Verb + " " + schema.GroupResource{Group: right.Group, Resource: right.Resource}.String()
+	if right.Name != "" {
+		line += "/" + right.Name
+	}
+	if right.Namespace != "" {
+		line += " -n " + right.Namespace
+	}
+	return line
+}
+
+// Lacking returns which of some rights the user does not have, as the commands that ask for them.
 func (f *Factory) Lacking(ctx context.Context, rights []authorizationv1.ResourceAttributes) (missing []string, err error) {
 	for i := range rights {
 		right := &rights[i]
@@ -154,11 +169,7 @@ func (f *Factory) Lacking(ctx context.Context, rights []authorizationv1.Resource
 			return nil, fmt.Errorf("ask for permissions: %w", err)
 		}
 		if !review.Status.Allowed {
-			where := " in the whole cluster"
-			if right.Namespace != "" {
-				where = " in namespace " + right.Namespace
-			}
-			missing = append(missing, right.Verb+" "+right.Resource+where)
+			missing = append(missing, canI(right))
 		}
 	}
 	return missing, nil

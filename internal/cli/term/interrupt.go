@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
 
@@ -75,6 +76,11 @@ func (r interruptible) Read(p []byte) (int, error) {
 
 // UntilDone returns a reader whose reads end with a context.
 func UntilDone(ctx context.Context, r io.Reader) io.Reader { return interruptible{ctx, r} }
+
+// AddYes adds --yes, which answers the questions of a command.
+func AddYes(cmd *cobra.Command, to *bool) {
+	cmd.Flags().BoolVarP(to, "yes", "y", false, "Answer all questions with yes.")
+}
 
 // Ask asks whoever sits at a terminal. Without a yes, it returns an error.
 func (f *Factory) Ask(ctx context.Context, question string) error {

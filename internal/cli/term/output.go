@@ -30,6 +30,8 @@ import (
 type Output struct {
 	Format    string
 	NoHeaders bool
+	// documents is how many were printed in YAML.
+	documents int
 }
 
 // Formats of -o.
@@ -43,29 +45,34 @@ const (
 
 // AddFlags adds -o with some formats, and --no-headers if the command prints a table.
 func (o *Output) AddFlags(cmd *cobra.Command, table bool, formats ...string) {
-	cmd.Flags().StringVarP(&o.Format, "output", "o", "", "Output format. One of: ("+strings.Join(formats, ", ")+").")
+	cmd.Flags().StringVarP(&o.Format, "output", "o", "", "Output format. One of: ("+strings.Join(withTemplates(formats), ", ")+").")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	if table {
 		cmd.Flags().BoolVar(&o.NoHeaders, "no-headers", false, "Print no header line.")
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if o.Format != "" && !slices.Contains(formats, o.Format) {
-			return fmt.Errorf("unknown output format %q: use one of %s", o.Format, strings.Join(formats, ", "))
-		}
-		return nil
+		return checkFormat(o.Format, formats)
 	}
 }
 
 // Structured reports whether programs read the output.
-func (o *Output) Structured() bool { return o.Format == JSON || o.Format == YAML }
+func (o *Output) Structured() bool {
+	return o.Format == JSON || o.Format == YAML || strings.Contains(o.Format, "=")
+}
 
-// PrintStructured prints a value as JSON or YAML.
+// PrintStructured prints a value as JSON or YAML, or by a template.
 func (o *Output) PrintStructured(w io.Writer, value any) error {
 	text, err := json.MarshalIndent(value, "", "    ")
 	if err != nil {
 		return err
 	}
+	if strings.Contains(o.Format, "=") {
+		return o.printTemplate(w, text)
+	}
 	if o.Format == YAML {
+		if o.documents++; o.documents > 1 {
+			fmt.Fprintln(w, "---")
+		}
 		inYAML, err := yaml.JSONToYAML(text)
 		if plain := string(inYAML); err == nil && report.Escape(plain) == plain && means(inYAML, text) {
 			_, err = io.WriteString(w, plain)

@@ -22,15 +22,34 @@ const Listed = 10
 // Day is a day of 24 hours.
 const Day = 24 * time.Hour
 
-// Age is how long ago a time was, as kubectl writes it; empty for none.
+// Age is how long ago a time was, as kubectl writes it, but rounded; empty for none.
 func Age(now, t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return duration.HumanDuration(now.Sub(t))
+	return Rounded(now.Sub(t))
 }
 
-// Until is how far in the future a time is; empty for none. It is rounded, and not cut as ages are: nine days and 23 hours
+// Rounded is a duration as kubectl writes one, rounded to what is shown of it, and not cut.
+func Rounded(d time.Duration) string {
+	if d >= 8*Day-Day/2 {
+		d = d.Round(Day)
+	}
+	return duration.HumanDuration(toHour(d))
+}
+
+// toHour rounds a duration to what is shown of it, but to no more than an hour.
+func toHour(d time.Duration) time.Duration {
+	switch {
+	case d >= 8*time.Hour-time.Minute/2:
+		return d.Round(time.Hour)
+	case d >= 10*time.Minute-time.Second/2:
+		return d.Round(time.Minute)
+	}
+	return d.Round(time.Second)
+}
+
+// Until is how far in the future a time is; empty for none. It is rounded, as ages are: nine days and 23 hours
 // and 40 minutes are ten days. Days are rounded to hours only: what is deleted lives for no half a day less than is said.
 func Until(now, t time.Time) string {
 	switch {
@@ -39,20 +58,13 @@ func Until(now, t time.Time) string {
 	case !t.After(now):
 		return "now"
 	}
-	d, unit := t.Sub(now), time.Second
-	switch {
-	case d >= 8*time.Hour-time.Minute/2:
-		unit = time.Hour
-	case d >= 10*time.Minute-time.Second/2:
-		unit = time.Minute
-	}
-	return duration.HumanDuration(d.Round(unit))
+	return duration.HumanDuration(toHour(t.Sub(now)))
 }
 
 // Due is until when a snapshot is taken. What is late is not taken now: no operator runs, or something holds it up.
 func Due(now, slot time.Time) string {
 	if late := now.Sub(slot); !slot.IsZero() && late >= time.Minute {
-		return "overdue " + duration.HumanDuration(late)
+		return "overdue " + Rounded(late)
 	}
 	return Until(now, slot)
 }

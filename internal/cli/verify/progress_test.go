@@ -58,13 +58,13 @@ func TestVerifyNamesAllMissingPermissionsAtOnce(t *testing.T) {
 			return nil
 		},
 	}).Build()
-	for dryRun, want := range map[string]string{
-		steps.DryRunClient: "",
-		steps.DryRunNone: "verify needs permissions that you do not have: create jobs in namespace shop, delete jobs in namespace shop, " +
-			"patch volumesnapshots in namespace shop",
+	for dryRun, want := range map[term.DryRun]string{
+		term.DryRunClient: "",
+		term.DryRunNone: "verify needs permissions that you do not have:\nkubectl auth can-i create jobs.batch -n shop\n" +
+			"kubectl auth can-i delete jobs.batch -n shop\nkubectl auth can-i patch volumesnapshots.snapshot.storage.k8s.io -n shop",
 	} {
-		f := &term.Factory{Client: asked, Namespace: "shop"}
-		r := &verification{f: f, choice: &steps.Choice{Factory: f, Claim: "data", DryRun: dryRun}}
+		f := &term.Factory{Client: asked, Namespace: "shop", DryRun: dryRun}
+		r := &verification{f: f, choice: &steps.Choice{Factory: f, Claim: "data"}}
 		if err := r.checkRights(t.Context()); err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("%s: %v", dryRun, err)
 		}

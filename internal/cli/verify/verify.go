@@ -72,9 +72,7 @@ rules choose the user, unless --run-as-user and --fs-group do.
 If it ends with 0, the snapshot gets the annotation ` + v1alpha1.AnnotationVerifiedAt + `, else
 ` + v1alpha1.AnnotationVerifyFailed + ` with its last line. retention.minVerified keeps verified snapshots. A snapshot
 that the storage refuses to restore until the timeout has failed, too. Anything else, such as a quota, an image that is missing, or
-the timeout, says nothing about the data, and no annotation is written.
-` + fmt.Sprintf("\nThe exit code is %d if a snapshot failed, and %d if it is unknown whether all are good.",
-			term.ExitFound, term.ExitTimeout),
+the timeout, says nothing about the data, and no annotation is written.`,
 		Example: `  # The newest snapshot of a PVC
   kubectl snapsched verify --pvc pgdata
 
@@ -108,29 +106,26 @@ the timeout, says nothing about the data, and no annotation is written.
 	cmd.Flags().StringVar(&choice.Time, "as-of", "", "Verify snapshots of this time or earlier: "+term.AsOfForms+".")
 	cmd.Flags().StringVar(&r.options.Image, "image", "", "Image of the command. If omitted, the operator's, where its Deployment can be "+
 		"read, else that of this release. Without a command, it has to contain "+core.DefaultCommand[0]+".")
-	cmd.Flags().DurationVar(&r.options.Timeout, "drill-timeout", time.Hour, "How long a drill may take, its start included.")
+	term.AddDuration(cmd.Flags(), &r.options.Timeout, "drill-timeout", time.Hour, false, "How long a drill may take, its start included.")
 	cmd.Flags().IntVar(&r.parallel, "parallel", 1, "How many drills run at once.")
 	cmd.Flags().Int64Var(&r.user, "run-as-user", 0, "User ID of the command, instead of that of the pod that mounts the PVC.")
 	cmd.Flags().Int64Var(&r.group, "fs-group", 0, "Group ID of the command and of the volume, instead of that of the pod that mounts the PVC.")
 	cmd.Flags().StringVar(&choice.Options.StorageClass, "storage-class", "", "Storage class of the volume, instead of the source PVC's.")
 	cmd.Flags().BoolVar(&r.allowRetain, "allow-retain", false,
 		"Use a storage class with reclaimPolicy Retain, or one that may not be read: somebody has to delete the volumes.")
-	cmd.Flags().StringVar(&choice.DryRun, "dry-run", steps.DryRunNone, `"client": only print the Jobs.`)
+	f.AddDryRun(cmd, true)
+	term.Ends(cmd, "a snapshot failed", "it is unknown whether all are good")
 	choice.Output.AddFlags(cmd, false, term.JSON, term.YAML)
-	dryRuns := []string{steps.DryRunNone, steps.DryRunClient}
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // run plans all drills before it starts the first one.
 func (r *verification) run(ctx context.Context) error {
 	switch {
-	case r.choice.DryRun == steps.DryRunServer:
-		return errors.New("--dry-run is none or client")
-	case r.choice.Output.Structured() && r.choice.DryRun == steps.DryRunNone:
+	case r.choice.Output.Structured() && !r.f.DryRun.On():
 		return errors.New("-o is for --dry-run=client")
-	case r.options.Timeout < time.Second, r.parallel < 1:
-		return errors.New("--drill-timeout is at least 1s, and --parallel at least 1")
+	case r.parallel < 1:
+		return errors.New("--parallel is at least 1")
 	}
 	if err := r.choice.Check(); err != nil {
 		return err
@@ -164,7 +159,7 @@ func (r *verification) run(ctx context.Context) error {
 		drills[i] = &drill{of: r, snapshot: p.Snapshot, volume: core.Volume{Provisioner: provisioner}}
 		drills[i].job = core.Job(p.Snapshot, p.Plan.Claim, userOf(pods.Items, p.Snapshot), r.options)
 	}
-	if r.choice.DryRun == steps.DryRunClient {
+	if r.f.DryRun.On() {
 		return r.printJobs(drills)
 	}
 	return r.drill(ctx, drills)
@@ -181,7 +176,7 @@ func (r *verification) checkRights(ctx context.Context) error {
 		steps.Rights(r.f.Namespace, corev1.GroupName, "persistentvolumeclaims", "list"),
 		steps.Rights(r.f.Namespace, corev1.GroupName, "pods", "list"),
 	)
-	if r.choice.DryRun == steps.DryRunNone {
+	if !r.f.DryRun.On() {
 		rights = append(rights, steps.Rights(r.f.Namespace, batchv1.GroupName, "jobs", "create", "get", "delete")...)
 		rights = append(rights, steps.Rights(r.f.Namespace, snapshotv1.GroupName, "volumesnapshots", "patch")...)
 	}
@@ -193,6 +188,9 @@ func (r *verification) drill(ctx context.Context, drills []*drill) error {
 	if r.all = len(drills); r.all > 1 {
 		fmt.Fprintf(r.f.ErrOut, "Starting %d drills, %d at a time\n", r.all, min(r.parallel, r.all))
 	}
+	ended := make(chan struct{})
+	defer close(ended)
+	go r.await(ended)
 	var group errgroup.Group
 	group.SetLimit(r.parallel)
 	for _, d := range drills {
@@ -228,6 +226,20 @@ func (r *verification) tell(w io.Writer, v *snapshotv1.VolumeSnapshot, what, rea
 		what += ": " + report.Text(reason, maxReason)
 	}
 	fmt.Fprintln(w, term.SnapshotResource+"/"+v.Name+" "+what)
+}
+
+// await says how many drills have ended, until all have: each may take an hour.
+func (r *verification) await(ended <-chan struct{}) {
+	for pause := term.ProgressAfter; ; pause = term.ProgressEvery {
+		select {
+		case <-ended:
+			return
+		case <-time.After(pause):
+		}
+		r.mu.Lock()
+		fmt.Fprintf(r.f.ErrOut, "Waiting: %d of %s ended\n", r.done, term.Plural(r.all, "drill"))
+		r.mu.Unlock()
+	}
 }
 
 // progress says how many drills have ended: each may take an hour.
@@ -299,7 +311,7 @@ func NewReadData(f *term.Factory) *cobra.Command {
 				fmt.Fprintf(f.Out, "read %s with %d bytes\n", term.Plural(files, "file"), bytes)
 			}
 			if errors.Is(err, core.ErrDenied) {
-				return fmt.Errorf("%w: %w", term.ErrInconclusive, err)
+				return fmt.Errorf("%w: %s", term.ErrInconclusive, err)
 			}
 			return err
 		},

@@ -3,6 +3,7 @@
 
 // Package view is what the commands of the plugin read of a cluster, and what that means to a user. It prints nothing.
 //
+//	schedules.go  schedules by name, and what there is instead of one that does not exist
 //	inventory.go  what is read of a namespace, as series under a schedule with what the operator would do
 //	series.go     the snapshots of one map key under a schedule
 //	groups.go     the PVCs of a series that are in group snapshots of another one

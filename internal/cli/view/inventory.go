@@ -6,11 +6,9 @@ package view
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -39,51 +37,6 @@ type Inventory struct {
 	Claims, Snapshots, Groups, Members map[string][]client.Object
 	// NeedsGroups is called for a schedule that takes group snapshots.
 	NeedsGroups func()
-}
-
-// ReadSchedule reads one schedule.
-func ReadSchedule(ctx context.Context, f *term.Factory, name string) (*v1alpha1.SnapshotSchedule, error) {
-	s := &v1alpha1.SnapshotSchedule{}
-	err := f.Get(ctx, name, s)
-	if apierrors.IsNotFound(err) {
-		err = fmt.Errorf("%w%s", err, insteadOf(ctx, f, name))
-	}
-	return s, err
-}
-
-// insteadOf says what there is instead of a schedule that does not exist; empty if the user may not know it.
-func insteadOf(ctx context.Context, f *term.Factory, name string) string {
-	if f.Missing(ctx, f.Namespace) != nil {
-		return fmt.Sprintf(": there is no namespace %s", f.Namespace)
-	}
-	elsewhere := &v1alpha1.SnapshotScheduleList{}
-	if err := f.List(ctx, elsewhere, client.MatchingFields{metav1.ObjectNameField: name}); err == nil && len(elsewhere.Items) > 0 {
-		return fmt.Sprintf(" in namespace %s, but in namespace %s", f.Namespace, elsewhere.Items[0].Namespace)
-	}
-	here, err := ReadSchedules(ctx, f, f.Namespace, "")
-	if err != nil || len(here) == 0 {
-		return ""
-	}
-	var names []string
-	for _, s := range here[:min(len(here), term.Listed)] {
-		names = append(names, s.Name)
-	}
-	return fmt.Sprintf(" in namespace %s: it has %s", f.Namespace, strings.Join(names, ", "))
-}
-
-// ReadSchedules reads the schedules of a namespace; of all of them if it is empty.
-func ReadSchedules(ctx context.Context, f *term.Factory, namespace, selector string) ([]*v1alpha1.SnapshotSchedule, error) {
-	matches, err := labels.Parse(selector)
-	if err != nil {
-		return nil, err
-	}
-	list := &v1alpha1.SnapshotScheduleList{}
-	err = f.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: matches})
-	all := make([]*v1alpha1.SnapshotSchedule, len(list.Items))
-	for i := range list.Items {
-		all[i] = &list.Items[i]
-	}
-	return all, err
 }
 
 // The snapshots to read: those of all schedules, or of one.

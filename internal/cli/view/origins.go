@@ -6,6 +6,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -121,4 +122,39 @@ func getOrigin(ctx context.Context, c client.Reader, s *v1alpha1.SnapshotSchedul
 		known = append(known, o)
 	}
 	return known, nil
+}
+
+// Standalone returns what has a say about a schedule, or an error if a ClusterSnapshotSchedule owns it: the command is about that one.
+func Standalone(ctx context.Context, f *term.Factory, s *v1alpha1.SnapshotSchedule, command string) ([]client.Object, error) {
+	origin, err := ReadOrigin(ctx, f.Client, s)
+	if err == nil && snapshots.IsChild(s, origin...) {
+		err = fmt.Errorf("SnapshotSchedule %s belongs to ClusterSnapshotSchedule %s, whose template decides: %s %s --cluster-schedule %s",
+			s.Name, s.Name, term.Name, command, term.ShellWord(s.Name))
+	}
+	return origin, err
+}
+
+// EachChild calls a function for each SnapshotSchedule that a ClusterSnapshotSchedule owns, with its namespace.
+func EachChild(
+	ctx context.Context, f *term.Factory, fleet *v1alpha1.ClusterSnapshotSchedule,
+	do func(s *v1alpha1.SnapshotSchedule, namespace client.Object) error,
+) error {
+	all, err := ReadSchedules(ctx, f, "", "") // a tenant may have taken off the labels of one
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if !snapshots.OwnedBy(fleet, s) {
+			continue
+		}
+		_, namespace := snapshots.OriginNames(s)
+		err := f.Client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+		if err == nil {
+			err = do(s, namespace)
+		}
+		if err != nil {
+			return fmt.Errorf("namespace %s: %w", s.Namespace, err)
+		}
+	}
+	return nil
 }

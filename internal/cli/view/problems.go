@@ -10,9 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -28,7 +28,7 @@ type Problem struct {
 func (p Problem) Words(now time.Time) string {
 	age := ""
 	if p.SinceTime != nil {
-		age = " (for " + duration.HumanDuration(now.Sub(p.SinceTime.Time)) + ")"
+		age = " (for " + term.Rounded(now.Sub(p.SinceTime.Time)) + ")"
 	}
 	return p.Reason + age + ": " + p.Message
 }

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -22,26 +21,18 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
-// snapshotTypes are what may stand before the name of a VolumeSnapshot, groupTypes before that of a VolumeGroupSnapshot.
-var (
-	snapshotTypes = []string{"vs", "volumesnapshot", "volumesnapshots", term.SnapshotResource, "volumesnapshots.snapshot.storage.k8s.io"}
-	groupTypes    = []string{
-		"vgs", "volumegroupsnapshot", "volumegroupsnapshots", term.GroupResource, "volumegroupsnapshots.groupsnapshot.storage.k8s.io",
-	}
-)
-
 // GetSnapshot reads a VolumeSnapshot or, if there is none of the name, a VolumeGroupSnapshot. A type before the name, as kubectl
 // and this plugin print it, says which of them.
 func GetSnapshot(ctx context.Context, f *term.Factory, name string) (client.Object, error) {
 	kind := ""
 	if before, after, found := strings.Cut(name, "/"); found {
-		kind, name = strings.ToLower(before), after
-		if !slices.Contains(snapshotTypes, kind) && !slices.Contains(groupTypes, kind) {
+		kind, name = before, after
+		if !term.SnapshotNames.Is(kind) && !term.GroupSnapshotNames.Is(kind) {
 			return nil, fmt.Errorf("%s/%s is neither a VolumeSnapshot nor a VolumeGroupSnapshot", before, after)
 		}
 	}
 	v, group := &snapshotv1.VolumeSnapshot{}, &groupv1.VolumeGroupSnapshot{}
-	if slices.Contains(groupTypes, kind) {
+	if term.GroupSnapshotNames.Is(kind) {
 		return group, f.Get(ctx, name, group)
 	}
 	err := f.Get(ctx, name, v)
@@ -96,7 +87,11 @@ func Unmanaged(v client.Object) string {
 	case labels[v1alpha1.LabelRollback] != "":
 		return "it is the safety snapshot of rollback " + labels[v1alpha1.LabelRollback]
 	case backup.GroupMember(v):
-		return "it is a member of VolumeGroupSnapshot " + cmp.Or(backup.LabeledMember(v), backup.GroupOf(v)) + ", and its data belongs to the group"
+		group := "VolumeGroupSnapshot " + cmp.Or(backup.LabeledMember(v), backup.GroupOf(v))
+		if strings.HasSuffix(group, " ") { // its owner is one, and its status names none
+			group = "a VolumeGroupSnapshot"
+		}
+		return "it is a member of " + group + ", and its data belongs to the group"
 	case labels[v1alpha1.LabelMapKey] == "":
 		return "it lacks the label " + v1alpha1.LabelMapKey + ": no schedule has taken it, or it was released"
 	case labels[v1alpha1.LabelSchedule] == "":

@@ -12,7 +12,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -145,5 +144,5 @@ func (s *ScheduleStatus) LifeWords(style term.Style) []string {
 	}
 	namespace := term.ShellWord(cmp.Or(s.operatorNamespace, view.DocumentedNamespace))
 	return []string{fmt.Sprintf("%s: kubectl -n %s get pods,lease",
-		style.Bad("Operator: no sign of life since "+duration.HumanDuration(s.Silent)), namespace)}
+		style.Bad("Operator: no sign of life since "+term.Rounded(s.Silent)), namespace)}
 }

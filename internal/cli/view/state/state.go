@@ -84,11 +84,15 @@ type ClaimStatus struct {
 func ReadSelected(
 	ctx context.Context, s *term.Scope, f *term.Factory, args []string,
 ) ([]*v1alpha1.SnapshotSchedule, *view.Inventory, error) {
-	if len(args) > 0 {
+	name, err := term.OneSchedule(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	if name != "" {
 		if s.AllNamespaces || s.Selector != "" {
 			return nil, nil, fmt.Errorf("a name cannot be combined with --all-namespaces or --selector")
 		}
-		one, inv, err := view.ReadOf(ctx, f, args[0])
+		one, inv, err := view.ReadOf(ctx, f, name)
 		return []*v1alpha1.SnapshotSchedule{one}, inv, err
 	}
 	found, err := view.ReadSchedules(ctx, f, s.Namespace(f), s.Selector)

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -21,7 +20,7 @@ func (s *ScheduleStatus) since(c *metav1.Condition) string {
 	if c.LastTransitionTime.IsZero() || s.now.IsZero() {
 		return ""
 	}
-	return ", for " + duration.HumanDuration(s.now.Sub(c.LastTransitionTime.Time))
+	return ", for " + term.Rounded(s.now.Sub(c.LastTransitionTime.Time))
 }
 
 // protectionWords says how many PVCs are protected now, whatever the operator wrote.
