@@ -122,11 +122,11 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	writes := client.WithFieldOwner(d.Client, spec.Name)
 	ctl.executor = &execute.Executor{
 		Client: writes, Clock: o.Clock, Kinds: kinds, Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
-		Finalizer: spec.Release.Finalizer, Lingers: spec.Release.Lingers, Missing: ctl.installed.Explains, MayCreate: spec.MayCreate,
+		Finalizer: spec.Release.Finalizer, Lingers: spec.Release.Lingers, Missing: ctl.installed.Explains, MayCreate: spec.Gate.Allow,
 	}
 	if spec.Connect != nil {
 		spec.Connect(Access{
-			Enqueue: ctl.keys.AddAfter, Outputs: ctl.outputsOf, Inputs: ctl.inputsOf, MadeFrom: ctl.lookup.MadeFrom, Parent: ctl.parentObject,
+			Enqueue: ctl.keys.AddAfter, Outputs: ctl.outputsOf, MadeFrom: ctl.lookup.MadeFrom, Parent: ctl.parentObject,
 			KeyOf: ctl.lookup.Request,
 			WakeStatus: func(parent types.NamespacedName, after time.Duration) {
 				ctl.changed.AddAfter(reconcile.Request{NamespacedName: parent}, after)
@@ -266,15 +266,4 @@ func (c *Controller) outputsOf(req Request) []client.Object {
 		return c.lookup.Outputs(parent, req.MapKey)
 	}
 	return nil
-}
-
-// inputsOf implements Access.Inputs.
-func (c *Controller) inputsOf(req Request) (keys []string) {
-	if parent, ok := c.parent(req.Parent); ok && parent.Invalid == nil {
-		selected, _ := c.lookup.Inputs(parent, req.MapKey, nil)
-		for _, input := range selected {
-			keys = append(keys, c.kinds.MapKey(input))
-		}
-	}
-	return keys
 }

@@ -7,6 +7,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/status"
 )
 
@@ -34,6 +35,7 @@ type (
 	Summary        = status.Summary
 	Recording      = status.Recording
 	Unwritten      = status.Unwritten
+	Queue          = queue.Late[plan.Request]
 )
 
 // The verbs of writes that can fail.

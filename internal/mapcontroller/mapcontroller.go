@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,19 +72,16 @@ type MapController struct {
 	Release Release
 	// Connect, if set, is called once with functions that read the cache and enqueue keys.
 	Connect func(Access)
-	// MayCreate is called in each pass over a key, with what it creates and the key's
-	// outputs, or with neither once the parent is gone. It returns a reason to delay the
-	// creates, or "" to allow them. A delayed key is retried when it is enqueued. Updates and
-	// deletes are not delayed. If nil, nothing is delayed.
-	MayCreate func(req Request, create []Desired, outputs []client.Object) (why string)
+	// Gate delays creates. Empty: it delays none.
+	Gate Gate
 	// Status is what becomes of the statuses of keys and parents.
 	Status Status
 }
 
 // Related is what decisions read beside inputs and outputs, from caches.
 type Related struct {
-	// Objects returns those that the decision about a key reads. If nil, there are none.
-	Objects func(parent client.Object, mapKey string) []client.Object
+	// Objects returns those that the decision about a key reads, beside what else it reads. If nil, there are none.
+	Objects func(parent client.Object, seen Observation) []client.Object
 	// Kinds are further kinds that Objects reads. They must be installed, too,
 	// and no key is reconciled before all of them are in the cache. A change of one
 	// object reconciles all keys. Those that are Live differ: see Input.
@@ -91,6 +89,16 @@ type Related struct {
 	// Prepare, if set, is called once the optional kinds can be listed, to start what decisions about them read beside the
 	// manager's cache. They are missing to decisions until it returns nil.
 	Prepare func(context.Context, Host) error
+}
+
+// Gate delays creates, and neither updates nor deletes. Both functions are set, or neither.
+type Gate struct {
+	// Allow is called in each pass over a key, with what it creates and the key's outputs, or with neither once the parent
+	// is gone. It returns a reason to delay the creates, or "" to allow them.
+	Allow func(req Request, create []Desired, outputs []client.Object) (why string)
+	// Start is called with the queue of keys when these are about to be reconciled. The gate adds a delayed key to it when the key
+	// may create.
+	Start func(context.Context, workqueue.TypedRateLimitingInterface[Request]) error
 }
 
 // Status is what becomes of the statuses of keys and parents.
@@ -147,8 +155,6 @@ type Access struct {
 	// Outputs returns the outputs of a key that the cache has, and the orphans that name it;
 	// none without the parent.
 	Outputs func(Request) []client.Object
-	// Inputs returns the MapKey of the inputs that a key selects; none without the parent.
-	Inputs func(Request) []string
 	// Parent returns a parent as it is decided about, as far as the cache has it; nil without it.
 	Parent func(types.NamespacedName) client.Object
 	// WakeStatus has a parent's status computed again after a delay.
@@ -219,6 +225,7 @@ func (c MapController) withDefaults() (*MapController, error) {
 	missing.unless((c.Governing.Objects == nil) == (c.Governing.Compile == nil), "Governing: set both or neither")
 	missing.unless(len(c.Inputs) > 0, "Inputs is empty")
 	missing.unless(len(c.Outputs) > 0, "Outputs is empty")
+	missing.unless((c.Gate.Allow == nil) == (c.Gate.Start == nil), "Gate: set both or neither")
 	missing.unless((c.Status.Recording.Field == "") == (c.Status.Recording.IsDue == nil), "Status.Recording: set Field and IsDue, or neither")
 	missing.unless((c.Release.Finalizer == "") == (c.Ownership.OwnsByLabels == nil && c.Release.Lingers == nil),
 		"Release: set Finalizer if, and only if, Lingers or Ownership.OwnsByLabels is set")

@@ -32,6 +32,9 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 		"Governing: set both": func(c *MapController, _ *Dependencies, _ *Options) {
 			c.Governing.Objects = func(client.Object) []client.Object { return nil }
 		},
+		"Gate: set both": func(c *MapController, _ *Dependencies, _ *Options) {
+			c.Gate.Allow = func(Request, []Desired, []client.Object) string { return "" }
+		},
 		"Inputs is empty":                 func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = nil },
 		"Outputs is empty":                func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = nil },
 		"Inputs[0]: Object and Resource":  func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = []Input{{Object: &corev1.Secret{}}} },

@@ -350,24 +350,23 @@ func TestQueueServesOtherNamespacesWhileOneHangs(t *testing.T) {
 func TestQueueOfCreatesThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		why := "busy"
-		var access Access
+		var late Queue
 		q := newQueued(t, []client.Object{fixture.Parent(), fixture.Input()}, func(c *MapController, _ *Options) {
-			c.Connect = func(a Access) { access = a }
-			c.MayCreate = func(req Request, _ []Desired, _ []client.Object) string {
+			c.Gate = Gate{Start: late.Start, Allow: func(req Request, _ []Desired, _ []client.Object) string {
 				if why != "" {
-					access.Enqueue(req, time.Minute)
+					late.AddAfter(req, time.Minute)
 				}
 				return why
-			}
+			}}
 		})
-		if err := q.keys.Start(t.Context(), q.queue); err != nil {
+		if err := q.spec.Gate.Start(t.Context(), q.queue); err != nil {
 			t.Fatal(err)
 		}
 		q.queue.Add(testKey)
 		q.until(90 * time.Second)
 		q.wantPasses(t, 0, time.Minute)
 		why = ""
-		access.Enqueue(testKey, 0)
+		late.AddAfter(testKey, 0)
 		q.until(100 * time.Second)
 		q.wantPasses(t, 0, time.Minute, 90*time.Second)
 		if got := q.api.Pods(t); !slices.Equal(got, []string{"in"}) {

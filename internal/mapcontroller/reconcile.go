@@ -136,7 +136,7 @@ func (c *Controller) observe(
 		seen.Elsewhere = c.lookup.Elsewhere(parent, req.MapKey, seen.Selected, seen.Outputs)
 		seen.Children = append(c.lookup.Children(seen.Outputs), c.lookup.Children(seen.Elsewhere)...)
 		if c.spec.Related.Objects != nil {
-			seen.Related = c.spec.Related.Objects(parent.Object, req.MapKey)
+			seen.Related = c.spec.Related.Objects(parent.Object, seen)
 		}
 	}
 	return seen, aside, err

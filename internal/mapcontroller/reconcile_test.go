@@ -209,7 +209,7 @@ func (h *harness) compiledAgain() { h.programs.Clear() }
 func TestReconcilePassesOnRelatedObjects(t *testing.T) {
 	related := []client.Object{fixture.Output("related")}
 	h := newHarness(t, []client.Object{fixture.Parent(), fixture.Input()}, nil, func(c *MapController, _ *Options) {
-		c.Related.Objects = func(parent client.Object, _ string) []client.Object {
+		c.Related.Objects = func(parent client.Object, _ Observation) []client.Object {
 			if parent.GetName() != "p" {
 				t.Errorf("of %s", parent.GetName())
 			}

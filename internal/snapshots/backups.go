@@ -324,13 +324,8 @@ func mayGo(v *groupv1.VolumeGroupSnapshot, readyDeadline time.Duration, now time
 }
 
 // MembersOf returns those of some VolumeSnapshots that are labeled members of a group snapshot.
-func MembersOf(v client.Object, all []client.Object) (members []client.Object) {
-	for _, o := range all {
-		if isMember(v, o) {
-			members = append(members, o)
-		}
-	}
-	return members
+func MembersOf(v client.Object, all []client.Object) []client.Object {
+	return slices.DeleteFunc(slices.Clone(all), func(o client.Object) bool { return !isMember(v, o) })
 }
 
 // isMember implements Children.Is.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 // Contract: RET-1.
@@ -55,7 +56,7 @@ func TestRelatedAreRestoresFromTheNamespaceOfTheSchedule(t *testing.T) {
 		c.Name = name
 		must(t, p.claims.Add(c.PersistentVolumeClaim))
 	}
-	if got := p.related(every("6h").SnapshotSchedule, "data-uid"); len(got) != 1 || got[0].GetName() != "restore" {
+	if got := p.related(every("6h").SnapshotSchedule, mapcontroller.Observation{MapKey: "data-uid"}); len(got) != 1 || got[0].GetName() != "restore" {
 		t.Errorf("got %v, want the restore", got)
 	}
 }

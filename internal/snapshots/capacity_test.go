@@ -283,7 +283,7 @@ func TestRelatedAreTheSnapshotsOfAllSchedules(t *testing.T) {
 			p.addSnapshots(t, s, nthClaim(0), 0, 2)
 			p.addSnapshots(t, s, nthClaim(1), 0, 1)
 		}
-		if got := p.related(hourly.SnapshotSchedule, string(nthClaim(0).UID)); len(got) != want {
+		if got := p.related(hourly.SnapshotSchedule, mapcontroller.Observation{MapKey: string(nthClaim(0).UID)}); len(got) != want {
 			t.Errorf("%s: %d objects, want %d", annotation, len(got), want)
 		}
 	}

@@ -296,7 +296,7 @@ func TestClassesAreReadUnlessRolesMustSuffice(t *testing.T) {
 		p, err := c.Compile(every("6h").SnapshotSchedule)
 		must(t, err)
 		seen := (&mapCase{claim: claim("data").of(testDriver)}).observe()
-		seen.Related = c.Related.Objects(every("6h").SnapshotSchedule, "data-uid")
+		seen.Related = c.Related.Objects(every("6h").SnapshotSchedule, mapcontroller.Observation{MapKey: "data-uid"})
 		if skipped := statusOf(p.Map(seen)).SkipReason != ""; skipped != tc.want {
 			t.Errorf("in namespaces %v: without a class, the PVC is skipped: %v", tc.namespaces, skipped)
 		}
@@ -319,7 +319,7 @@ func TestRelatedAreAllClasses(t *testing.T) {
 	for _, o := range []client.Object{class("a", testDriver), class("b", "other.example.com")} {
 		must(t, p.classes.Add(o))
 	}
-	if got := p.related(every("6h").SnapshotSchedule, "data-uid"); len(got) != 2 {
+	if got := p.related(every("6h").SnapshotSchedule, mapcontroller.Observation{MapKey: "data-uid"}); len(got) != 2 {
 		t.Errorf("got %d objects", len(got))
 	}
 }

@@ -20,15 +20,21 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
-// inFlight asks the limits about every create, and reports to them what becomes of
-// snapshots.
+// inFlight is the gate of creates: it asks the limits about every create, reports to them what becomes of snapshots, and enqueues
+// the keys that may create next. It reads the cache, before it takes its lock, and knows nothing else of the engine.
 type inFlight struct {
 	clock  clock.PassiveClock
 	stores *Stores
 	// size is how many snapshots of a driver may be in flight where no class says it.
 	size int
-	// controller is the engine's.
-	controller mapcontroller.Access
+	// outputs returns the snapshots of a key of a schedule, madeFrom those that were made from a PVC, and decided a schedule as it
+	// is decided about, as the cache has them.
+	outputs  func(mapcontroller.Request) []client.Object
+	madeFrom func(namespace, uid string) []client.Object
+	decided  func(schedule types.NamespacedName) client.Object
+	// queue is that of keys; wake adds one to it.
+	queue mapcontroller.Queue
+	wake  func(mapcontroller.Request, time.Duration)
 
 	// classesKnown is set if VolumeSnapshotClasses are read.
 	classesKnown bool
@@ -38,15 +44,15 @@ type inFlight struct {
 }
 
 func newInFlight(o Options, size int) *inFlight {
-	return &inFlight{
+	f := &inFlight{
 		clock: o.Clock, stores: o.Stores, size: size, limits: limits.New(),
 		classesKnown: len(o.Namespaces) == 0, // else Roles must suffice
-		controller: mapcontroller.Access{
-			Enqueue: func(mapcontroller.Request, time.Duration) {}, Outputs: func(mapcontroller.Request) []client.Object { return nil },
-			Inputs: func(mapcontroller.Request) []string { return nil }, MadeFrom: func(string, string) []client.Object { return nil },
-			Parent: func(name types.NamespacedName) client.Object { return o.Stores.Get(anySchedule, name) },
-		},
+		outputs:      func(mapcontroller.Request) []client.Object { return nil },
+		madeFrom:     func(string, string) []client.Object { return nil },
+		decided:      func(name types.NamespacedName) client.Object { return o.Stores.Get(anySchedule, name) },
 	}
+	f.wake = f.queue.AddAfter
+	return f
 }
 
 // with changes the limits, and wakes the keys that are next.
@@ -55,13 +61,13 @@ func (f *inFlight) with(change func(now time.Time) []limits.Wake) {
 	wake := change(f.clock.Now())
 	f.mu.Unlock()
 	for _, w := range wake {
-		f.controller.Enqueue(mapcontroller.Request(w.Request), w.After)
+		f.wake(mapcontroller.Request(w.Request), w.After)
 	}
 }
 
-// mayCreate implements the engine's MayCreate. It recounts the unfinished snapshots of a key first: the cache
+// allow returns why a key may not create a snapshot now; empty if it may. It recounts the unfinished snapshots of a key first: the cache
 // may have shown them before their PVC, schedule or class. A change of one of these leads to another pass.
-func (f *inFlight) mayCreate(req mapcontroller.Request, create []mapcontroller.Desired, outputs []client.Object) (why string) {
+func (f *inFlight) allow(req mapcontroller.Request, create []mapcontroller.Desired, outputs []client.Object) (why string) {
 	f.recount(req.Parent, outputs)
 	if len(create) == 0 {
 		f.with(func(now time.Time) []limits.Wake { return f.limits.Leave(now, limits.Request(req)) })
@@ -135,7 +141,7 @@ func (f *inFlight) volumes(claims []*corev1.PersistentVolumeClaim, storage capac
 
 // schedule returns a schedule with the spec that it is decided by; nil if there is none.
 func (f *inFlight) schedule(name types.NamespacedName) *v1alpha1.SnapshotSchedule {
-	s, _ := f.controller.Parent(name).(*v1alpha1.SnapshotSchedule)
+	s, _ := f.decided(name).(*v1alpha1.SnapshotSchedule)
 	return s
 }
 
@@ -149,9 +155,9 @@ func (f *inFlight) ofVolumes(namespace string, uids []string) (all []client.Obje
 	schedules, known := f.stores.List(anySchedule, namespace), map[client.Object]bool{}
 	for _, uid := range uids {
 		for _, s := range schedules {
-			all = append(all, f.controller.Outputs(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: uid})...)
+			all = append(all, f.outputs(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: uid})...)
 		}
-		for _, o := range f.controller.MadeFrom(namespace, uid) {
+		for _, o := range f.madeFrom(namespace, uid) {
 			if !known[o] {
 				known[o], all = true, append(all, o)
 			}
@@ -161,20 +167,23 @@ func (f *inFlight) ofVolumes(namespace string, uids []string) (all []client.Obje
 }
 
 // related returns the snapshots of the PVCs of a key, of all schedules, for its decisions.
-func (f *inFlight) related(req mapcontroller.Request) []client.Object {
+func (f *inFlight) related(namespace string, seen mapcontroller.Observation) []client.Object {
 	if !f.classesKnown || !slices.ContainsFunc(f.allClasses(), func(o client.Object) bool {
 		_, limited := o.GetAnnotations()[v1alpha1.AnnotationMaxPerVolume]
 		return limited
 	}) {
 		return nil
 	}
-	uids := []string{req.MapKey}
-	if backup.IsGroupKey(req.MapKey) {
-		if uids = f.controller.Inputs(req); len(uids) > backup.MaxGroup { // none is taken of them
+	uids := []string{seen.MapKey}
+	if backup.IsGroupKey(seen.MapKey) {
+		if uids = nil; len(seen.Selected) > backup.MaxGroup { // none is taken of them
 			return nil
 		}
+		for _, claim := range seen.Selected {
+			uids = append(uids, string(claim.GetUID()))
+		}
 	}
-	return f.ofVolumes(req.Parent.Namespace, uids)
+	return f.ofVolumes(namespace, uids)
 }
 
 func (f *inFlight) readyDeadline(s *v1alpha1.SnapshotSchedule) time.Duration {
@@ -184,11 +193,11 @@ func (f *inFlight) readyDeadline(s *v1alpha1.SnapshotSchedule) time.Duration {
 	return cmp.Or(delay(s.Spec.ReadyDeadline), defaultReadyDeadline)
 }
 
-// onChange is called for each event of a snapshot.
-func (f *inFlight) onChange(parent types.NamespacedName, before, after client.Object) {
+// event is called for each event of a snapshot.
+func (f *inFlight) event(parent types.NamespacedName, before, after client.Object) {
 	if _, known := backup.From(after); known {
 		series := func() []client.Object {
-			return f.controller.Outputs(mapcontroller.Request{Parent: parent, MapKey: after.GetLabels()[v1alpha1.LabelMapKey]})
+			return f.outputs(mapcontroller.Request{Parent: parent, MapKey: after.GetLabels()[v1alpha1.LabelMapKey]})
 		}
 		if !backup.ReadyToUse(after) {
 			f.count(parent, after, series())
@@ -321,8 +330,8 @@ func (f *inFlight) retained(o client.Object) bool {
 	return class != nil && f.classes().retains(kindFor(o), class, "")
 }
 
-// tried is called after each pass.
-func (f *inFlight) tried(namespace string, outcome mapcontroller.Outcome) {
+// done is called after each pass.
+func (f *inFlight) done(namespace string, outcome mapcontroller.Outcome) {
 	f.with(func(now time.Time) (wake []limits.Wake) {
 		for _, failed := range outcome.Failed {
 			if isCreate(failed) && !slices.Contains(outcome.Unanswered, failed.Object) {

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,12 +52,12 @@ func newFlight(limit int, cached ...client.Object) *flight {
 	for _, o := range cached {
 		f.add(o)
 	}
-	f.controller.Enqueue = func(req mapcontroller.Request, after time.Duration) {
+	f.wake = func(req mapcontroller.Request, after time.Duration) {
 		if after == 0 {
 			f.enqueued = append(f.enqueued, req.MapKey)
 		}
 	}
-	f.controller.Outputs = func(req mapcontroller.Request) (all []client.Object) {
+	f.outputs = func(req mapcontroller.Request) (all []client.Object) {
 		for _, o := range stores.List(anySnapshot, req.Parent.Namespace) {
 			if o.GetLabels()[v1alpha1.LabelMapKey] == req.MapKey && o.GetLabels()[v1alpha1.LabelSchedule] == req.Parent.Name {
 				all = append(all, o)
@@ -83,7 +84,7 @@ func (f *flight) remove(o client.Object) {
 
 // pass makes the part of a pass over PVC data that counts what the key has.
 func (f *flight) pass(outputs ...client.Object) {
-	f.mayCreate(keyOf("data-uid"), nil, outputs)
+	f.allow(keyOf("data-uid"), nil, outputs)
 }
 
 // by makes a snapshot one that a schedule made of PVC data.
@@ -104,7 +105,7 @@ func keyOf(mapKey string) mapcontroller.Request {
 // name.
 func (f *flight) ask(name string) bool {
 	want := mapcontroller.Desired{Object: uncut(0).named(name).VolumeSnapshot, Limit: testDriver, Since: noon}
-	return f.mayCreate(keyOf(name), []mapcontroller.Desired{want}, nil) == ""
+	return f.allow(keyOf(name), []mapcontroller.Desired{want}, nil) == ""
 }
 
 func (f *flight) counts() (inFlight, waiting int) {
@@ -147,11 +148,11 @@ func TestObservedSnapshotsInFlight(t *testing.T) {
 			}
 			f := newFlight(1, tc.claim, tc.schedule.SnapshotSchedule)
 			tc.snapshot = tc.snapshot.by(tc.schedule)
-			f.onChange(backupOfShop, nil, tc.snapshot.VolumeSnapshot)
+			f.event(backupOfShop, nil, tc.snapshot.VolumeSnapshot)
 			if got, _ := f.counts(); got != tc.want {
 				t.Fatalf("%d in flight, want %d", got, tc.want)
 			}
-			f.onChange(backupOfShop, tc.snapshot.VolumeSnapshot, nil)
+			f.event(backupOfShop, tc.snapshot.VolumeSnapshot, nil)
 			if got, _ := f.counts(); got != 0 {
 				t.Errorf("%d in flight after it was deleted", got)
 			}
@@ -206,7 +207,7 @@ func TestSnapshotsThatOthersMadeAreNotInFlight(t *testing.T) {
 				tc.claim = claim("data").of(testDriver)
 			}
 			f := newFlight(1, tc.claim.PersistentVolumeClaim, tc.schedule.SnapshotSchedule)
-			f.onChange(backupOfShop, nil, tc.snapshot.VolumeSnapshot)
+			f.event(backupOfShop, nil, tc.snapshot.VolumeSnapshot)
 			if got, _ := f.counts(); got != tc.want {
 				t.Errorf("%d in flight, want %d", got, tc.want)
 			}
@@ -228,7 +229,7 @@ func TestCountsDoNotDependOnTheOrderOfEvents(t *testing.T) {
 		objects := []client.Object{s.SnapshotSchedule, slow, claim("data").PersistentVolumeClaim}
 		f := newFlight(2)
 		f.add(v.VolumeSnapshot)
-		f.onChange(backupOfShop, nil, v.VolumeSnapshot)
+		f.event(backupOfShop, nil, v.VolumeSnapshot)
 		shown := map[int]bool{}
 		for range rapid.IntRange(1, 10).Draw(t, "events") {
 			i := rapid.IntRange(0, 2).Draw(t, "of")
@@ -320,11 +321,11 @@ func TestTriedCreatesInFlight(t *testing.T) {
 					tc.outcome.Unanswered = append(tc.outcome.Unanswered, tc.outcome.Failed[i].Object)
 				}
 			}
-			f.tried("shop", tc.outcome)
+			f.done("shop", tc.outcome)
 			if got := slices.Equal(f.enqueued, []string{"b"}); got != tc.want {
 				t.Errorf("enqueued %v", f.enqueued)
 			}
-			f.tried("shop", mapcontroller.Outcome{Queued: string(limits.InFlight)})
+			f.done("shop", mapcontroller.Outcome{Queued: string(limits.InFlight)})
 			if inFlight, waiting := f.counts(); inFlight != 1 || (waiting == 0) != tc.want {
 				t.Errorf("%d in flight, %d wait", inFlight, waiting)
 			}
@@ -337,7 +338,7 @@ func TestKeysLeaveTheQueue(t *testing.T) {
 	f := newFlight(1)
 	f.ask("a")
 	f.ask("b")
-	if f.mayCreate(keyOf("b"), nil, nil) != "" {
+	if f.allow(keyOf("b"), nil, nil) != "" {
 		t.Error("a plan without creates waits")
 	}
 	if _, waiting := f.counts(); waiting != 0 {
@@ -559,5 +560,21 @@ func TestStatusCountsWaitingClaims(t *testing.T) {
 		if c.Message != tc.want || c.Reason != v1alpha1.ReasonScheduled {
 			t.Errorf("%s: %s: %q, want %q", name, c.Reason, c.Message, tc.want)
 		}
+	}
+}
+
+// The gate enqueues keys by itself. Before the controller has its queue, nothing waits.
+func TestTheGateEnqueuesTheKeysThatAreNext(t *testing.T) {
+	f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
+	wake := func(time.Time) []limits.Wake { return []limits.Wake{{Request: limits.Request(keyOf("a"))}} }
+	f.with(wake)
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mapcontroller.Request]())
+	defer q.ShutDown()
+	if err := f.queue.Start(t.Context(), q); err != nil || q.Len() > 0 {
+		t.Fatalf("%d keys, %v", q.Len(), err)
+	}
+	f.with(wake)
+	if key, _ := q.Get(); key != keyOf("a") {
+		t.Errorf("enqueued %v", key)
 	}
 }

@@ -209,7 +209,7 @@ func TestASnapshotOfAnUnknownDriverCountsForItsClass(t *testing.T) {
 	v := uncut(time.Minute).by(every("6h"))
 	v.Spec.VolumeSnapshotClassName = new("fast")
 	f.add(v.VolumeSnapshot)
-	f.onChange(backupOfShop, nil, v.VolumeSnapshot)
+	f.event(backupOfShop, nil, v.VolumeSnapshot)
 	if f.ask("other") {
 		t.Error("max-pending does not hold")
 	}
@@ -223,7 +223,7 @@ func TestPendingEndsUnderTheLongestReadyDeadline(t *testing.T) {
 	f := newFlight(0, limited(class("fast", testDriver), "max-pending", "1"), s.SnapshotSchedule, claim("data").of(testDriver).PersistentVolumeClaim)
 	v := uncut(time.Minute).by(s).VolumeSnapshot
 	f.add(v)
-	f.onChange(backupOfShop, nil, v)
+	f.event(backupOfShop, nil, v)
 	if f.ask("victim") {
 		t.Fatal("not full")
 	}
@@ -241,8 +241,8 @@ func TestPendingEndsUnderTheLongestReadyDeadline(t *testing.T) {
 func TestASnapshotThatIsTakenWhileTheOthersAreReadCounts(t *testing.T) {
 	s := every("6h")
 	f := newFlight(10, limited(class("fast", testDriver), "max-per-volume", "1"), s.SnapshotSchedule, claim("data").of(testDriver).PersistentVolumeClaim)
-	read, reads := f.controller.Outputs, 0
-	f.controller.Outputs = func(req mapcontroller.Request) []client.Object {
+	read, reads := f.outputs, 0
+	f.outputs = func(req mapcontroller.Request) []client.Object {
 		before := read(req)
 		if reads++; reads == 1 { // another schedule's pass
 			v := uncut(time.Minute).by(s)
@@ -252,12 +252,12 @@ func TestASnapshotThatIsTakenWhileTheOthersAreReadCounts(t *testing.T) {
 			})
 			after := ready(time.Minute).by(s)
 			f.add(after.VolumeSnapshot)
-			f.onChange(backupOfShop, v.VolumeSnapshot, after.VolumeSnapshot)
+			f.event(backupOfShop, v.VolumeSnapshot, after.VolumeSnapshot)
 		}
 		return before
 	}
 	d := mapcontroller.Desired{Object: snapshotOf(s, claim("data"), nil, noon), Limit: testDriver, Since: noon}
-	if why := f.mayCreate(keyOf("data-uid"), []mapcontroller.Desired{d}, nil); why != string(limits.VolumeLimit) {
+	if why := f.allow(keyOf("data-uid"), []mapcontroller.Desired{d}, nil); why != string(limits.VolumeLimit) {
 		t.Errorf("it may be created: %q; %d reads", why, reads)
 	}
 }

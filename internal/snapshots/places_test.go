@@ -67,13 +67,13 @@ func TestWhatIsPending(t *testing.T) {
 				switch seen {
 				case "in events":
 					for _, o := range all {
-						f.onChange(backupOfShop, nil, o)
+						f.event(backupOfShop, nil, o)
 					}
 				case "in a pass":
 					f.pass(all...)
 				default:
 					for i := range all {
-						f.onChange(backupOfShop, nil, all[len(all)-1-i])
+						f.event(backupOfShop, nil, all[len(all)-1-i])
 					}
 				}
 				if got := !f.ask("other"); got != tc.want {
@@ -93,21 +93,21 @@ func TestWhatIsPendingEnds(t *testing.T) {
 		"it is ready": func(f *flight, before snapshotBuilder) {
 			after := ready(23 * time.Hour).by(owner)
 			f.add(after.VolumeSnapshot)
-			f.onChange(backupOfShop, before.VolumeSnapshot, after.VolumeSnapshot)
+			f.event(backupOfShop, before.VolumeSnapshot, after.VolumeSnapshot)
 		},
 		"a newer one is ready": func(f *flight, _ snapshotBuilder) {
 			newer := ready(time.Hour).by(owner)
 			f.add(newer.VolumeSnapshot)
-			f.onChange(backupOfShop, nil, newer.VolumeSnapshot)
+			f.event(backupOfShop, nil, newer.VolumeSnapshot)
 		},
 		"it is deleted": func(f *flight, before snapshotBuilder) {
 			f.remove(before.VolumeSnapshot)
-			f.onChange(backupOfShop, before.VolumeSnapshot, nil)
+			f.event(backupOfShop, before.VolumeSnapshot, nil)
 		},
 		"it has an error for long": func(f *flight, before snapshotBuilder) {
 			after := erring(23 * time.Hour).by(owner)
 			f.add(after.VolumeSnapshot)
-			f.onChange(backupOfShop, before.VolumeSnapshot, after.VolumeSnapshot)
+			f.event(backupOfShop, before.VolumeSnapshot, after.VolumeSnapshot)
 		},
 		"the limit is lifted": func(f *flight, _ snapshotBuilder) {
 			f.add(class("fast", testDriver))
@@ -117,7 +117,7 @@ func TestWhatIsPendingEnds(t *testing.T) {
 		f := newFlight(10, limited(class("fast", testDriver), "max-pending", "1"), owner.SnapshotSchedule, claim("data").of(testDriver).PersistentVolumeClaim)
 		before := uploading(23 * time.Hour).by(owner)
 		f.add(before.VolumeSnapshot)
-		f.onChange(backupOfShop, nil, before.VolumeSnapshot)
+		f.event(backupOfShop, nil, before.VolumeSnapshot)
 		if f.ask("other") {
 			t.Fatalf("%s: it does not count", name)
 		}
@@ -142,7 +142,7 @@ func (f *flight) lacks(schedule, snapshot string) (why string) {
 	want := mapcontroller.Desired{Object: uncut(0).named(snapshot).VolumeSnapshot, Limit: testDriver, Since: noon}
 	req := keyOf("data-uid")
 	req.Parent.Name = schedule
-	return f.mayCreate(req, []mapcontroller.Desired{want}, nil)
+	return f.allow(req, []mapcontroller.Desired{want}, nil)
 }
 
 // The places of a volume, over two schedules: what exists in the cache counts once, and so does what was created and is in no
@@ -174,7 +174,7 @@ func TestPlacesOfAVolume(t *testing.T) {
 		}
 		f.remove(old.VolumeSnapshot)
 		f.enqueued = nil
-		f.onChange(backupOfShop, old.VolumeSnapshot, nil)
+		f.event(backupOfShop, old.VolumeSnapshot, nil)
 		if len(f.enqueued) != 1 {
 			t.Fatalf("wakes %v", f.enqueued)
 		}
@@ -204,7 +204,7 @@ func TestPlacesOfAVolume(t *testing.T) {
 	t.Run("of a failed create nothing is left", func(t *testing.T) {
 		f := setUp("max-per-volume", "1", "min-spacing", "10m")
 		f.lacks("hourly", "new")
-		f.tried("shop", mapcontroller.Outcome{Failed: []mapcontroller.Failure{{
+		f.done("shop", mapcontroller.Outcome{Failed: []mapcontroller.Failure{{
 			Verb: mapcontroller.VerbCreate, Object: uncut(0).named("new").VolumeSnapshot, Err: forbidden("quota"),
 		}}})
 		if why := f.lacks("daily", "newer"); why != "" {
@@ -281,7 +281,7 @@ func TestAnUploadingGroupWeighsWhatWasCutOfIt(t *testing.T) {
 			g.Name = groupName(owner, wholeKey, backup.SlotOf(g.VolumeGroupSnapshot))
 			g.Spec.VolumeGroupSnapshotClassName = new("groups")
 			f.add(g.VolumeGroupSnapshot)
-			f.onChange(backupOfShop, nil, g.VolumeGroupSnapshot)
+			f.event(backupOfShop, nil, g.VolumeGroupSnapshot)
 			if got := !f.ask("other"); got != tc.want {
 				t.Errorf("another has to wait: %v, want %v", got, tc.want)
 			}

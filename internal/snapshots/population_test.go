@@ -39,7 +39,7 @@ import (
 type population struct {
 	*mapcontroller.Controller
 
-	related func(schedule client.Object, mapKey string) []client.Object
+	related func(schedule client.Object, seen mapcontroller.Observation) []client.Object
 	// calls are those that the controller made to the API server.
 	calls                                 []string
 	interner                              func(any) (any, error)

@@ -72,7 +72,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	before, _ := previous.(*keyStatus)
 	after, _ := decided.(*keyStatus)
 	r.count(client.ObjectKeyFromObject(s), outcome)
-	r.inFlight.tried(s.Namespace, outcome)
+	r.inFlight.done(s.Namespace, outcome)
 	r.reportSchedule(s)
 	if before == nil || !before.reported {
 		before = earlierStatus(s, after, outcome)

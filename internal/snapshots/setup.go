@@ -117,28 +117,27 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	r.origin = originIn
 	for i := range c.Outputs {
 		c.Outputs[i].OnChange = func(parent types.NamespacedName, before, after client.Object) {
-			f.onChange(parent, before, after)
+			f.event(parent, before, after)
 			r.deletes.observed(before, after)
 		}
-		if children := c.Outputs[i].Children; children != nil {
-			children.Cached = ofGroups.Of
-		}
 	}
+	c.Outputs[1].Children.Cached = ofGroups.Of
 	c.Compile = func(parent client.Object) (mapcontroller.Program, error) {
 		s := parent.(*v1alpha1.SnapshotSchedule)
 		return compileFor(s, originIn(s), clusterWide, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
 	}
-	c.Related.Objects = func(parent client.Object, mapKey string) []client.Object {
+	c.Related.Objects = func(parent client.Object, seen mapcontroller.Observation) []client.Object {
 		restores := o.Stores.ByIndex(nil, anyClaim, restoresIndex, parent.GetNamespace())
-		req := mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey}
-		leaving := leavingFrom(o.Stores, parent.GetNamespace(), func() []client.Object { return f.controller.Outputs(req) })
-		return slices.Concat(restores, leaving, f.allClasses(), f.related(req))
+		leaving := leavingFrom(o.Stores, parent.GetNamespace(), func() []client.Object { return seen.Outputs })
+		return slices.Concat(restores, leaving, f.allClasses(), f.related(parent.GetNamespace(), seen))
 	}
 	c.Related.Kinds, c.Related.Prepare = relatedKinds, ofGroups.Start
 	c.ParentChanged = scheduleChanged
 	var wakeStatus func(types.NamespacedName, time.Duration)
-	c.Connect = func(a mapcontroller.Access) { f.controller, ofGroups.Engine, wakeStatus = a, a, a.WakeStatus }
-	c.MayCreate = f.mayCreate
+	c.Connect = func(a mapcontroller.Access) {
+		f.outputs, f.madeFrom, f.decided, ofGroups.Engine, wakeStatus = a.Outputs, a.MadeFrom, a.Parent, a, a.WakeStatus
+	}
+	c.Gate = mapcontroller.Gate{Allow: f.allow, Start: f.queue.Start}
 	c.Status.OfKey = func(parent client.Object, mapKey string, previous, decided any, outcome mapcontroller.Outcome) any {
 		key := mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey}
 		outcome.Failed = append(outcome.Failed, ofGroups.Failed(key)...)

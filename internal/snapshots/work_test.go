@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,17 +73,17 @@ func groupOfMany(pvcs int, elsewhere bool) mapcontroller.Observation {
 func TestSnapshotsOfTheVolumesOfAGroupComeOnce(t *testing.T) {
 	f := newFlight(10, limited(class("fast", testDriver), "max-per-volume", "5"), every("6h").grouped().SnapshotSchedule)
 	of, looked := group(time.Hour, "a b", "").VolumeGroupSnapshot, 0
-	f.controller.MadeFrom = func(string, string) []client.Object {
+	f.madeFrom = func(string, string) []client.Object {
 		looked++
 		return []client.Object{of}
 	}
-	f.controller.Inputs = func(mapcontroller.Request) []string { return []string{"a-uid", "b-uid"} }
-	if found := f.related(keyOf(wholeKey)); len(found) != 1 {
+	two := []client.Object{claim("a").PersistentVolumeClaim, claim("b").PersistentVolumeClaim}
+	if found := f.related("shop", mapcontroller.Observation{MapKey: wholeKey, Selected: two}); len(found) != 1 || looked != 2 {
 		t.Errorf("%d objects of one group snapshot", len(found))
 	}
 	looked = 0
-	f.controller.Inputs = func(mapcontroller.Request) []string { return make([]string, backup.MaxGroup+1) }
-	if f.related(keyOf(wholeKey)); looked > 0 {
+	many := slices.Repeat(two[:1], backup.MaxGroup+1)
+	if f.related("shop", mapcontroller.Observation{MapKey: wholeKey, Selected: many}); looked > 0 {
 		t.Errorf("looks up %d PVCs", looked)
 	}
 }
@@ -103,7 +104,7 @@ func TestSnapshotsThatComeAndGoMakeTheirVolumeWait(t *testing.T) {
 		})
 	}
 	steady, looked := false, 0
-	f.controller.MadeFrom = func(string, string) []client.Object {
+	f.madeFrom = func(string, string) []client.Object {
 		if looked++; !f.mu.TryLock() {
 			t.Fatal("looks up under the lock")
 		}
@@ -115,11 +116,11 @@ func TestSnapshotsThatComeAndGoMakeTheirVolumeWait(t *testing.T) {
 		return nil
 	}
 	later := map[string]time.Duration{}
-	f.controller.Enqueue = func(req mapcontroller.Request, after time.Duration) { later[req.MapKey] = after }
+	f.wake = func(req mapcontroller.Request, after time.Duration) { later[req.MapKey] = after }
 	create := []mapcontroller.Desired{{
 		Object: snapshotOf(s, claim("data"), nil, noon), Limit: testDriver, Since: noon,
 	}}
-	if why := f.mayCreate(keyOf("data-uid"), create, nil); why == "" || later["data-uid"] != time.Second || looked > maxLookUps {
+	if why := f.allow(keyOf("data-uid"), create, nil); why == "" || later["data-uid"] != time.Second || looked > maxLookUps {
 		t.Errorf("waits for %q, woken in %v, looked %d times", why, later["data-uid"], looked)
 	}
 	if _, waiting := f.counts(); waiting != 1 {
@@ -127,7 +128,7 @@ func TestSnapshotsThatComeAndGoMakeTheirVolumeWait(t *testing.T) {
 	}
 	steady = true
 	f.clock.SetTime(in(time.Second))
-	if why := f.mayCreate(keyOf("data-uid"), create, nil); why != "" {
+	if why := f.allow(keyOf("data-uid"), create, nil); why != "" {
 		t.Errorf("a second later, it waits for %q", why)
 	}
 }

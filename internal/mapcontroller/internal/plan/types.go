@@ -133,7 +133,7 @@ type Decision struct {
 type Desired struct {
 	Object client.Object
 	// Limit names the limit that its creation counts towards, and Since is the time from
-	// which the output is missing. They matter only to MapController.MayCreate.
+	// which the output is missing. They matter only to MapController.Gate.
 	Limit string
 	Since time.Time
 }
