@@ -242,7 +242,8 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 			"kubectl snapsched preview says how many it keeps%s", v.capacity.perVolumeClass, v.capacity.perVolume, guessText(v.guessed))
 		return p
 	}
-	p.Message = fmt.Sprintf("keeps %s and needs a place for the next; class %s allows %d", keeps, v.capacity.perVolumeClass, v.capacity.perVolume)
+	allows := fmt.Sprintf("class %s allows %d", v.capacity.perVolumeClass, v.capacity.perVolume)
+	p.Message = fmt.Sprintf("keeps %s and needs a place for the next; %s", keeps, allows)
 	if most := v.capacity.perVolume - 1 - v.held; most >= max(1, spec.retention.MinReady+spec.retention.MinVerified) {
 		p.Message += fmt.Sprintf(": set retention.maxCount to %d or less", most)
 	}

@@ -231,7 +231,8 @@ func volumeLimit(o observed) (found []Problem, next time.Time) {
 		p := v.problem(o.program.spec, create)
 		if p.Message != "" && !p.Harmless {
 			claim := o.of.claims[i]
-			p.Message = withCommand(p.Message, fmt.Sprintf("; what keeps them: kubectl snapsched list -n '%s' --pvc='%s'", claim.Namespace, claim.Name))
+			p.Message = withCommand(p.Message, fmt.Sprintf(
+				"; what keeps them: kubectl snapsched list -n '%s' --pvc='%s'", claim.Namespace, claim.Name))
 		}
 		if p.Message != "" {
 			found = append(found, p)
@@ -380,7 +381,8 @@ func scheduleProblem(s *v1alpha1.SnapshotSchedule, from origin) Problem {
 	}
 	return Problem{
 		Reason: v1alpha1.ReasonInvalidRequestedAt,
-		Message: fmt.Sprintf("annotation %s counts for nothing: ClusterSnapshotSchedule %s owns this schedule, and only its requests count here: %s",
+		Message: fmt.Sprintf(
+			"annotation %s counts for nothing: ClusterSnapshotSchedule %s owns this schedule, and only its requests count here: %s",
 			v1alpha1.AnnotationRequestedAt, s.Name, requestOf(s, from)),
 	}
 }
