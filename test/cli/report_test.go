@@ -15,17 +15,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/report/reporttest"
-	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
-
-// screenshot is the environment variable with which the picture of the docs is taken.
-const screenshot = "UPDATE_SCREENSHOTS"
 
 const chromium = "chromium"
 
@@ -34,18 +28,6 @@ func browse(args ...string) string {
 	GinkgoHelper()
 	args = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + GinkgoT().TempDir()}, args...)
 	return string(suite.Must(exec.CommandContext(ctx, chromium, args...).Output()))
-}
-
-// takePicture takes the picture of docs/.
-func takePicture(page, namespace string) {
-	GinkgoHelper()
-	text := strings.NewReplacer(
-		namespace, "shop", "https://"+server.ControlPlane.APIServer.SecureServing.ListenAddr.HostPort(), "https://api.example.com", "envtest", "prod",
-		"<details data-box>\n<summary><b>", "<details data-box open>\n<summary><b>",
-	).Replace(string(suite.Must(os.ReadFile(page))))
-	shown := filepath.Join(GinkgoT().TempDir(), "shown.html")
-	Expect(os.WriteFile(shown, []byte(text), 0o600)).To(Succeed())
-	browse("--window-size=1200,760", "--screenshot="+filepath.Join(suite.Must(repo.Root()), "docs", "report.png"), "file://"+shown)
 }
 
 var _ = Describe("report", func() {
@@ -65,22 +47,6 @@ var _ = Describe("report", func() {
 		write := func() {
 			GinkgoHelper()
 			Expect(os.WriteFile(page, []byte(env.succeeds("report")), 0o600)).To(Succeed())
-		}
-		if os.Getenv(screenshot) != "" {
-			s.Status.ObservedGeneration = s.Generation
-			s.Status.Conditions = []metav1.Condition{
-				condition(v1alpha1.ConditionReady, v1alpha1.ReasonScheduled, "2 PersistentVolumeClaims", metav1.ConditionTrue),
-				condition(v1alpha1.ConditionProtected, v1alpha1.ReasonRecoveryPointsCurrent, "2 PersistentVolumeClaims with a ready snapshot of a recent slot", metav1.ConditionTrue),
-			}
-			put(s.CreationTimestamp.Time, s)
-			for i, annotations := range map[int]string{
-				12: v1alpha1.AnnotationHold + `":"audit`, 2: v1alpha1.AnnotationVerifiedAt + `":"` + time.Now().UTC().Format(time.RFC3339),
-			} {
-				Expect(api.Patch(ctx, snapshots[i].DeepCopy(), client.RawPatch(types.MergePatchType,
-					[]byte(`{"metadata":{"annotations":{"`+annotations+`"}}}`)))).To(Succeed())
-			}
-			write()
-			takePicture(page, env.namespace)
 		}
 
 		const evil = `"><script>document.title = 'attacked'</script><img src=x onerror="document.title = 'attacked'">`
@@ -119,7 +85,7 @@ var _ = Describe("report", func() {
 		for _, v := range snapshots {
 			Expect(shown).To(ContainSubstring(v.Name))
 		}
-		Expect(shown).To(ContainSubstring("<b>2</b> of 3 PVCs protected"))
+		Expect(shown).To(ContainSubstring("2 of 3 PVCs can go back to "))
 		hidden := func(page string) int { return strings.Count(page, `hidden=""`) }
 		Expect(hidden(shown)).To(BeZero())
 		found := open("file://" + page + "#data-1")

@@ -66,8 +66,8 @@ func TestReportShowsTheSnapshotsOfAGroupAtItsPVCs(t *testing.T) {
 	for name, want := range map[string][]string{"data": {"one-failed", "one-going", "one-whole", "one-incomplete"}, "wal": {"one-going", "one-whole"}, "other": {"two-whole"}} {
 		var got []string
 		for _, row := range find(root, func(n *html.Node) bool { return n.Data == "tr" && attribute(n, "data-find") == "shop/groups "+name }) {
-			for _, mark := range find(row, func(n *html.Node) bool { return n.Data == "li" }) {
-				got = append(got, strings.Split(textOf(mark), ", ")[1])
+			for _, mark := range find(row, isMark) {
+				got = append(got, strings.Split(textOf(mark), ", ")[0])
 			}
 		}
 		if !slices.Equal(got, want) {

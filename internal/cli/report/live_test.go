@@ -56,7 +56,7 @@ func TestReportShowsNoStoredGreenBesideAGap(t *testing.T) {
 	}
 	text := textOf(root)
 	for _, words := range []string{
-		"0 of 1 PVC protected", "shop/nightly, Not protected: 1 of 1 PVC", "e.g. shop/data: no ready snapshot for a whole slot of nightly",
+		"0 of 1 PVC can go back", "1 cannot.", "shop/nightly, Not protected: 1 of 1 PVC", "e.g. shop/data: no ready snapshot for a whole slot of nightly",
 		"Operator: no sign of life since 3d22h", "no SnapshotSchedule of it selects a PVC", "kubectl snapsched status -n shop nightly",
 	} {
 		if !strings.Contains(text, words) {

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -19,7 +20,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
-	"mapcontroller.dev/snapshotschedule/internal/cli/view/history"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view/ahead"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/protection"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/state"
 	"mapcontroller.dev/snapshotschedule/internal/report"
@@ -28,78 +29,182 @@ import (
 //go:embed report.html
 var reportHTML string
 
-// reportScript shows the rows that contain what is searched, which a link such as report.html#shop can name, says what a mark is, and opens
-// everything before it is printed. Nothing else of the page runs: its policy names the hash of this text. It has no comments, because
-// html/template would remove them.
+//go:embed report.css
+var reportStyle string
+
+// reportScript shows the rows that contain what is searched, which a link such as report.html#shop can name, says what a mark is, copies
+// commands, and opens everything before it is printed. The policy names the hash of this text, and of the style: nothing else of the page
+// runs. They have no comments, because html/template would remove them.
 //
 //go:embed report.js
 var reportScript string
 
 var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"plural": term.Plural, "policy": contentPolicy, "symbols": func() []history.Symbol { return history.Symbols },
+	"plural": term.Plural, "policy": contentPolicy, "why": why,
 	// What came from a cluster is one line of text without control characters, and html/template escapes it for its place.
 	"text": report.Line,
-}).Parse(strings.Replace(reportHTML, "<script></script>", "<script>"+reportScript+"</script>", 1)))
+}).Parse(strings.NewReplacer(
+	"<script></script>", "<script>"+reportScript+"</script>", "<style></style>", "<style>"+reportStyle+"</style>",
+).Replace(reportHTML)))
 
-// contentPolicy lets the page load nothing, and run only its script.
+// contentPolicy lets the page load nothing, and have only its script and its style.
 func contentPolicy() string {
-	sum := sha256.Sum256([]byte(reportScript))
-	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	hash := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + hash(reportStyle) + "; script-src " + hash(reportScript)
 }
 
 // writePage writes a report as one HTML page.
 func (r *fullReport) writePage(w io.Writer) error {
-	return reportTemplate.Execute(w, reportPage{Report: r, now: r.Time.Time})
+	return reportTemplate.Execute(w, newPage(r))
 }
 
-// reportPage is what the template shows.
-type reportPage struct {
-	Report *fullReport
-	now    time.Time
+// What a page shows at most; -o json has the rest.
+const (
+	maxLanes   = 200
+	maxDots    = 8000
+	maxDeletes = 2000
+	maxActions = 20
+)
+
+// page is what the template shows.
+type page struct {
+	Report      *fullReport
+	Sum         Sums
+	First, More []Action
+	Clusters    []*pageCluster
+	Now         time.Time
+	dotsPerLane int
 }
 
-// Sums are what the top of the page counts.
-type Sums struct{ Claims, Covered, Gaps, Schedules, Deletes int }
+// pageCluster is what is shown of a cluster. Its deletes are counted by day in Columns, of which the highest has Most.
+type pageCluster struct {
+	Of                    *clusterReport
+	Sum                   Sums
+	Axis                  axis
+	Schedules             []*pageSchedule
+	Heat                  []*Lane
+	Deletes, Listed, Most int
+	Columns               []Spot
+	Incomplete            bool
+	// Silent is set if the operator shows no sign of life, as status judges it: then nothing is promised.
+	Silent *state.ScheduleStatus
+	// context is that of commands, used are the classes of marks.
+	context string
+	used    map[string]bool
+}
 
-// Others counts the PVCs that are neither protected nor gaps: with them, the sums are all PVCs.
-func (s Sums) Others() int { return s.Claims - s.Covered - s.Gaps }
+// pageSchedule is what is shown of a schedule: Lanes, the Rest in a table, and the deletes that are Listed.
+type pageSchedule struct {
+	Of               *scheduleReport
+	Protected, Ready pageState
+	Lanes, Rest      []*Lane
+	Listed           []ahead.Deletion
+}
 
-// Sums are those of all clusters.
-func (r *fullReport) Sums() (s Sums) {
+// newPage works out what the page shows.
+func newPage(r *fullReport) *page {
+	p := &page{Report: r, Sum: sumsOf(r.Time.Time, r.Clusters...), Now: r.Time.Time}
+	var lanes, deletes []int
+	rows, room := 1, maxLanes
 	for _, c := range r.Clusters {
-		s.Claims, s.Schedules, s.Gaps = s.Claims+len(c.Coverage.Claims), s.Schedules+len(c.Schedules), s.Gaps+c.Coverage.Gaps()
-		for i := range c.Coverage.Claims {
-			if c.Coverage.Claims[i].Protection == protection.Protected {
-				s.Covered++
-			}
-		}
 		for i := range c.Schedules {
-			s.Deletes += len(c.Schedules[i].Deletes)
+			n := len(c.Schedules[i].Status.PersistentVolumeClaims)
+			rows, lanes, deletes = rows+n, append(lanes, n), append(deletes, len(c.Schedules[i].Deletes))
 		}
 	}
-	return s
+	p.dotsPerLane = maxDots / min(rows, maxLanes)
+	share, listed := fairShare(lanes, maxLanes), fairShare(deletes, maxDeletes)
+	for i := range r.Clusters {
+		c := &pageCluster{Of: &r.Clusters[i], Sum: sumsOf(p.Now, r.Clusters[i]), used: map[string]bool{}}
+		c.Axis = newAxis(c.Of.Schedules, p.Now)
+		if len(r.Clusters)+len(r.Unread) > 1 {
+			c.context = c.Of.Name
+		}
+		if k := slices.IndexFunc(c.Of.Schedules, func(s scheduleReport) bool { return s.Status.Silent > 0 }); k >= 0 {
+			c.Silent = &c.Of.Schedules[k].Status
+		}
+		for k := range c.Of.Schedules {
+			room -= p.add(c, &c.Of.Schedules[k], min(share, room), listed)
+		}
+		slices.SortStableFunc(c.Schedules, func(a, b *pageSchedule) int {
+			x, y := a.Protected.Class, b.Protected.Class
+			return cmp.Or(first(x == "bad", y == "bad"), first(x != "good", y != "good"))
+		})
+		c.Heat = p.heat(c)
+		c.Columns, c.Most = columnsOf(c.Of.Schedules, p.Now, r.Until.Time)
+		p.Clusters = append(p.Clusters, c)
+	}
+	p.First = p.actions()
+	n := min(len(p.First), maxActions)
+	p.First, p.More = p.First[:n], p.First[n:]
+	return p
+}
+
+// add adds a schedule, with at most some lanes and some deletes. It returns how many lanes it has.
+func (p *page) add(c *pageCluster, s *scheduleReport, share, listed int) int {
+	one := &pageSchedule{Of: s, Protected: p.Protected(s.Status), Ready: p.Ready(s.Status.Conditions)}
+	one.Listed = s.Deletes[:min(len(s.Deletes), listed)]
+	claims := slices.SortedStableFunc(slices.Values(s.Status.PersistentVolumeClaims), func(a, b state.ClaimStatus) int {
+		return first(unprotected(a), unprotected(b))
+	})
+	ends := map[string]time.Time{}
+	for _, d := range s.Deletes {
+		ends[d.Name] = d.Time.Time
+	}
+	for _, claim := range claims {
+		if s.Timeline == nil || len(one.Lanes) >= share {
+			one.Rest = append(one.Rest, p.laneOf(c, s, claim, nil))
+		} else {
+			one.Lanes = append(one.Lanes, p.laneOf(c, s, claim, ends))
+		}
+	}
+	c.Schedules, c.Incomplete = append(c.Schedules, one), c.Incomplete || s.Incomplete
+	c.Deletes, c.Listed = c.Deletes+len(s.Deletes), c.Listed+len(one.Listed)
+	return len(one.Lanes)
+}
+
+// Drilled are the PVCs that had a drill: those whose last one failed first, then those that were verified long ago.
+func (c *pageCluster) Drilled() []protection.ClaimCoverage {
+	all := slices.DeleteFunc(slices.Clone(c.Of.Coverage.Claims), func(c protection.ClaimCoverage) bool {
+		return c.VerifiedTime == nil && !c.VerificationFailed
+	})
+	slices.SortStableFunc(all, func(a, b protection.ClaimCoverage) int {
+		return cmp.Or(first(a.VerificationFailed, b.VerificationFailed), term.ValueOf(a.VerifiedTime).Compare(term.ValueOf(b.VerifiedTime)))
+	})
+	return all
+}
+
+// command is one for this cluster.
+func (c *pageCluster) command(line string) string {
+	if c.context != "" {
+		line += " --context " + term.ShellWord(c.context)
+	}
+	return report.Line(line)
 }
 
 // Age is how long ago a time was.
-func (p reportPage) Age(t *metav1.Time) string { return term.Age(p.now, term.ValueOf(t)) }
+func (p *page) Age(t *metav1.Time) string { return term.Age(p.Now, term.ValueOf(t)) }
 
-// Until is how far in the future a time is.
-func (p reportPage) Until(t *metav1.Time) string { return term.Until(p.now, term.ValueOf(t)) }
+// Due is until when a snapshot is taken, or how late it is.
+func (p *page) Due(t *metav1.Time) string { return term.Due(p.Now, term.ValueOf(t)) }
 
 // At is a time as people file it.
-func (p reportPage) At(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+func (p *page) At(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 // pageState is a condition: its class, its text, and its message.
 type pageState struct{ Class, Text, Message string }
 
 // Protected is how a schedule protects its PVCs now, whatever the operator wrote.
-func (p reportPage) Protected(s state.ScheduleStatus) pageState {
+func (p *page) Protected(s state.ScheduleStatus) pageState {
 	class, text, more := s.Live()
 	return pageState{class, text, text + more}
 }
 
 // FleetProtected is that of all schedules of a ClusterSnapshotSchedule.
-func (p reportPage) FleetProtected(c clusterReport, name string) pageState {
+func (p *page) FleetProtected(c *clusterReport, name string) pageState {
 	sum := state.ScheduleStatus{NoMatch: "no SnapshotSchedule of it selects a PVC"}
 	for i := range c.Schedules {
 		if c.Schedules[i].fleet != name {
@@ -114,7 +219,7 @@ func (p reportPage) FleetProtected(c clusterReport, name string) pageState {
 }
 
 // Ready shows the condition Ready, as the operator wrote it.
-func (p reportPage) Ready(all []metav1.Condition) pageState {
+func (p *page) Ready(all []metav1.Condition) pageState {
 	switch c := meta.FindStatusCondition(all, v1alpha1.ConditionReady); {
 	case c == nil:
 		return pageState{"unknown", "unknown", "the operator has not written it"}
@@ -127,99 +232,18 @@ func (p reportPage) Ready(all []metav1.Condition) pageState {
 	}
 }
 
-// places is how finely marks are placed on a line.
-const places = 1000
-
-// Axis is that of a schedule's lines.
-func (p reportPage) Axis(t *history.Timeline) history.Axis {
-	// Marks are wide: from a hundred on, the older ones are drawn closer together.
-	a := t.Axis(100, p.now)
-	a.Width = places
-	return a
-}
-
-// pageMark is a mark at its place, in percent.
-type pageMark struct {
-	Left                float64
-	Symbol, Class, Text string
-}
-
-// markClasses are the classes of marks that are not good.
-var markClasses = map[string]string{
-	"x": "s-x", "!": "s-bang", "H": "s-H", "○": "s-o", "~": "s-tilde", "-": "s-dash", "●": "s-good", "v": "s-good",
-}
-
-// Marks are the snapshots of a PVC, the oldest first.
-func (p reportPage) Marks(a history.Axis, row history.TimelineLine) (marks []pageMark) {
-	for i := range row.Snapshots {
-		m := &row.Snapshots[i]
-		s := history.Symbols[history.SymbolOf(m)]
-		words := []string{p.At(m.Time), m.Name, s.Meaning(), m.State, m.Verdict}
-		if m.Drill != "" {
-			words = append(words, "drill: "+strings.ToLower(m.Drill))
-		}
-		left := 100 * float64(a.Place(p.now.Sub(m.Time.Time))) / (places - 1)
-		marks = append(marks, pageMark{left, s.Text(), markClasses[s.Text()], report.Line(strings.Join(words, ", "))})
-	}
-	slices.SortStableFunc(marks, func(a, b pageMark) int { return int(1000 * (a.Left - b.Left)) })
-	return marks
-}
-
-// Ticks label the axis, from now to the oldest, where there is room.
-func (p reportPage) Ticks(a history.Axis) []pageMark {
-	const room = 9
-	marks := []pageMark{{Left: 100, Symbol: "now"}}
-	for _, t := range history.Ticks {
-		left := 100 * float64(a.Place(t.Age)) / (places - 1)
-		if last := marks[len(marks)-1].Left; t.Age <= a.Oldest && left >= room/2 && last-left > room {
-			marks = append(marks, pageMark{Left: left, Symbol: t.Text})
-		}
-	}
-	return marks
-}
-
 // Sorted are the PVCs of a cluster, gaps first.
-func (p reportPage) Sorted(c *protection.Coverage) []protection.ClaimCoverage {
-	return slices.SortedStableFunc(slices.Values(c.Claims), func(a, b protection.ClaimCoverage) int {
-		switch {
-		case a.Gap == b.Gap:
-			return 0
-		case a.Gap:
-			return -1
-		}
-		return 1
-	})
+func (p *page) Sorted(c *protection.Coverage) []protection.ClaimCoverage {
+	return slices.SortedStableFunc(slices.Values(c.Claims), func(a, b protection.ClaimCoverage) int { return first(a.Gap, b.Gap) })
 }
 
-// Row finds the timeline of a PVC's status row. Of a group, it is that of the group, without the
-// snapshots that hold no data of the PVC.
-func (p reportPage) Row(t *history.Timeline, c state.ClaimStatus) (row history.TimelineLine) {
-	if t == nil {
-		return row
-	}
-	if i := slices.IndexFunc(t.Rows, func(l history.TimelineLine) bool { return l.MapKey == c.MapKey }); i >= 0 {
-		row = t.Rows[i]
-	}
-	row.Snapshots = slices.DeleteFunc(slices.Clone(row.Snapshots), func(m history.Mark) bool { return c.Lacks[m.Name] })
-	return row
+// Words say how a schedule is, besides how it protects its PVCs.
+func (p *page) Words(s *pageSchedule) []string {
+	return slices.DeleteFunc(s.Of.Status.ConditionWords(term.Style{}), func(line string) bool { return line == s.Protected.Message })
 }
 
-// Name is a PVC's name, marked if it is not selected.
-func (p reportPage) Name(c state.ClaimStatus) string {
-	return report.Line(view.LabelOf(c.Name, c.State))
-}
-
-// Problem is one of a ClusterSnapshotSchedule.
-func (p reportPage) Problem(of view.Problem) string { return report.Line(of.Words(p.now)) }
-
-// Problems are those of a PVC in one text.
-func (p reportPage) Problems(c state.ClaimStatus) string { return report.Line(c.ProblemWords(p.now)) }
-
-// Words say how a schedule is.
-func (p reportPage) Words(s state.ScheduleStatus) []string { return s.ConditionWords(term.Style{}) }
-
-// Why explains the reason of a delete.
-func (p reportPage) Why(reason string) string {
+// why explains a verdict.
+func why(reason string) string {
 	for verdict, words := range view.VerdictWords {
 		if verdict.String() == reason {
 			return words

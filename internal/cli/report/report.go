@@ -4,7 +4,9 @@
 // Package report is the command report, which writes the status, coverage and future of all schedules as one page.
 //
 //	report.go  the command, and what it reads
-//	page.go    the page, from report.html and report.js
+//	page.go    the page, from report.html, report.css and report.js
+//	sums.go    the sentence, the bar, and what to act on
+//	lanes.go   the snapshots of each PVC in time, by day, and the deletes to come
 package report
 
 import (
@@ -54,6 +56,7 @@ type clusterReport struct {
 	Fleets    []fleetReport        `json:"clusterSnapshotSchedules,omitempty"`
 	Schedules []scheduleReport     `json:"snapshotSchedules"`
 	Coverage  *protection.Coverage `json:"coverage"`
+	Operator  *state.Operator      `json:"operator,omitempty"`
 }
 
 type fleetReport struct {
@@ -117,7 +120,7 @@ func New(f *term.Factory) *cobra.Command {
 			if err == nil && len(all.Unread) > 0 {
 				err = protection.UnreadError(all.Unread)
 			}
-			if err == nil && failOnGaps && all.Sums().Gaps > 0 {
+			if err == nil && failOnGaps && sumsOf(all.Time.Time, all.Clusters...).Gaps > 0 {
 				err = term.ErrFound
 			}
 			return err
@@ -184,6 +187,7 @@ func readClusterReport(ctx context.Context, f *term.Factory, scope *term.Scope, 
 		all = append(all, &r.Schedules[i].Status)
 	}
 	state.FindLife(ctx, f, all)
+	r.Operator = state.ReadOperator(ctx, f)
 	return r, ctx.Err()
 }
 

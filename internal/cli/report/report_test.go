@@ -62,6 +62,11 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
+// isMark returns whether an element is a snapshot in a lane.
+func isMark(n *html.Node) bool {
+	return n.Data == "svg" && attribute(n, "role") == "listitem" && !strings.Contains(attribute(n, "class"), "future")
+}
+
 func textOf(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
@@ -90,7 +95,7 @@ func TestReportShowsEverySnapshotAndDelete(t *testing.T) {
 		}
 		deletes += len(schedule.Deletes)
 	}
-	shown := find(root, func(n *html.Node) bool { return n.Data == "li" && n.Parent.Data == "ol" })
+	shown := find(root, isMark)
 	if len(shown) != marks || marks < 40 || deletes < 20 {
 		t.Errorf("%d marks of %d snapshots, %d deletes", len(shown), marks, deletes)
 	}
@@ -99,14 +104,15 @@ func TestReportShowsEverySnapshotAndDelete(t *testing.T) {
 	for _, schedule := range all.Clusters[0].Schedules {
 		claims += len(schedule.Status.PersistentVolumeClaims)
 	}
-	if want := claims + deletes + len(all.Clusters[0].Coverage.Claims); len(rows) != want {
+	days := len(find(root, func(n *html.Node) bool { return strings.HasPrefix(attribute(n, "class"), "heat") }))
+	if want := claims + days + deletes + len(all.Clusters[0].Coverage.Claims); len(rows) != want {
 		t.Errorf("%d rows, want %d", len(rows), want)
 	}
 	for _, row := range rows {
 		claim := attribute(row, "data-find")
 		claim = claim[strings.LastIndex(claim, " ")+1:]
-		for _, mark := range find(row, func(n *html.Node) bool { return n.Data == "li" }) {
-			if words := textOf(mark); !strings.Contains(words, " "+claim+"-") && !strings.Contains(attribute(row, "data-find"), "(gone)") {
+		for _, mark := range find(row, isMark) {
+			if words := textOf(mark); !strings.HasPrefix(words, claim+"-") && !strings.Contains(attribute(row, "data-find"), "(gone)") {
 				t.Errorf("PVC %s has the mark %q", claim, words)
 			}
 		}
@@ -120,13 +126,15 @@ func TestReportShowsEverySnapshotAndDelete(t *testing.T) {
 	}
 }
 
-// The tiles of the scenario, of 6 PVCs: 1 protected, 4 gaps, 1 that is not bound.
-func TestSumsOfAReportAddUpToAllPVCs(t *testing.T) {
+// Of the 6 PVCs of the scenario 1 is protected, 4 are gaps, and 1 is not bound.
+func TestReportBeginsWithASentenceThatAddsUp(t *testing.T) {
 	_, root := reportOfScenario(t, clitest.NewScenario())
-	sums := find(root, func(n *html.Node) bool { return n.Data == "ul" && attribute(n, "class") == "sums" })
-	if text := textOf(sums[0]); !strings.HasPrefix(text, "1 of 6 PVCs protected 4 not protected 1 excluded, skipped or waiting ") ||
-		!strings.HasSuffix(text, " snapshots will be deleted by 2026-03-02 00:20 UTC") {
-		t.Error(text)
+	for name, want := range map[string]string{
+		"h1": "1 of 6 PVCs can go back to the last 30m. 4 cannot. 1 skipped.", "ul": "1 protected4 not protected1 skipped",
+	} {
+		if text := textOf(find(root, func(n *html.Node) bool { return n.Data == name })[0]); text != want {
+			t.Errorf("%s: %q, want %q", name, text, want)
+		}
 	}
 }
 
@@ -156,6 +164,10 @@ func TestReportIsOnePageWithoutForeignCode(t *testing.T) {
 				t.Errorf("%s has the attribute %s", n.Data, a.Key)
 			}
 		}
+	}
+	styles := find(root, func(n *html.Node) bool { return n.Data == "style" || attribute(n, "style") != "" })
+	if len(styles) != 1 || styles[0].FirstChild.Data != reportStyle {
+		t.Errorf("%d styles", len(styles))
 	}
 	policy := find(root, func(n *html.Node) bool {
 		return n.Data == "meta" && attribute(n, "http-equiv") == "Content-Security-Policy"

@@ -15,6 +15,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -126,6 +127,8 @@ func Key(o client.Object) (string, error) {
 	switch o.(type) {
 	case *corev1.PersistentVolume:
 		return "/registry/persistentvolumes/" + o.GetName(), nil
+	case *coordinationv1.Lease:
+		return "/registry/leases/" + name, nil
 	case *corev1.PersistentVolumeClaim:
 		return "/registry/persistentvolumeclaims/" + name, nil
 	case *snapshotv1.VolumeSnapshot:

@@ -142,7 +142,10 @@ func (s *ScheduleStatus) LifeWords(style term.Style) []string {
 	if s.Silent == 0 {
 		return nil
 	}
-	namespace := term.ShellWord(cmp.Or(s.operatorNamespace, view.DocumentedNamespace))
-	return []string{fmt.Sprintf("%s: kubectl -n %s get pods,lease",
-		style.Bad("Operator: no sign of life since "+term.Rounded(s.Silent)), namespace)}
+	return []string{style.Bad("Operator: no sign of life since "+term.Rounded(s.Silent)) + ": " + s.LifeCommand()}
+}
+
+// LifeCommand shows whether the operator runs.
+func (s *ScheduleStatus) LifeCommand() string {
+	return fmt.Sprintf("kubectl -n %s get pods,lease", term.ShellWord(cmp.Or(s.operatorNamespace, view.DocumentedNamespace)))
 }

@@ -5,6 +5,7 @@
 //
 //	state.go  what the live objects show
 //	life.go   whether the operator lives
+//	operator.go  what is known of the operator
 //	words.go  conditions in words
 package state
 
