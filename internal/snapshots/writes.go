@@ -33,14 +33,7 @@ type written struct {
 type ruleOfWrites func(w written) []Problem
 
 // rulesOfWrites apply after the writes of every pass. Of several problems with one reason, that of the first rule counts.
-var rulesOfWrites = []ruleOfWrites{
-	writeFailed,
-	decisionPanicked,
-	slotOverdue,
-	slotDropped,
-	slotFailedBefore,
-	groupWaits,
-}
+var rulesOfWrites = []ruleOfWrites{writeFailed, decisionPanicked, slotOverdue, slotDropped, slotFailedBefore, groupWaits}
 
 // problems returns what the rules find.
 func (w written) problems() (found []Problem) {
