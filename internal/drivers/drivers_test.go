@@ -13,7 +13,7 @@ func TestEachDriverHasAFactAndItsSource(t *testing.T) {
 	names := map[string]bool{}
 	for _, d := range All {
 		if d.Source == "" || d.Storage == "" || names[d.Name] ||
-			d.PerVolume == 0 && d.Pending == 0 && d.Spacing == 0 && !d.NoSnapshots {
+			len(d.Annotate) == 0 != d.NoSnapshots {
 			t.Errorf("%+v", d)
 		}
 		names[d.Name] = true

@@ -186,6 +186,13 @@ var _ = Describe("doctor", func() {
 		Expect(env.points(env.namespace + "/typo")).To(ConsistOf(problem("protects nothing: it selects no PVC", "kubectl snapsched status -n")))
 		Expect(env.points(env.namespace + "/stopped")).To(ConsistOf(problem("is suspended", "kubectl snapsched resume")))
 		Expect(env.points(env.namespace + "/good")).To(BeEmpty())
+		skips := env.createSchedule("skips", v1alpha1.SnapshotScheduleSpec{
+			SnapshotInterval: "24h", Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "nfs"}},
+		})
+		inTree := env.createClaim("in-tree", "app", "nfs")
+		inTree.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "kubernetes.io/nfs"}
+		put(time.Time{}, inTree)
+		Expect(env.points(env.namespace + "/" + skips.Name)).To(ConsistOf(problem("none of its PVCs can be snapshotted", "kubectl snapsched status")))
 		for name, age := range map[string]time.Duration{"young": day, "old": 10 * day} {
 			v := builders.Existing(&snapshotv1.VolumeSnapshot{}, uuid.NewUUID(), ago(age))
 			v.Namespace, v.Name, v.Labels = env.namespace, name, map[string]string{v1alpha1.LabelRollback: "f7ee3394"}
@@ -203,6 +210,14 @@ var _ = Describe("doctor", func() {
 	// Contract: CLI-46.
 	It("says what a tenant may not read, and is not wrong about it", func() {
 		env := newEnvironment()
+		env.createSchedule("good", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h"})
+		env.createClaim("data")
+		By("PVCs")
+		few := []rbacv1.PolicyRule{{APIGroups: []string{"snapshot.storage.k8s.io", "snapshots.mapcontroller.dev"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}
+		Expect(env.as(env.may("few", few, "doctor")).run("doctor").out).To(And(
+			ContainSubstring("unknown PVCs and snapshots could not be read: "), ContainSubstring("cannot list resource \"persistentvolumeclaims\""),
+			Not(ContainSubstring("protects nothing"))))
+		By("what is cluster-wide")
 		reads := []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}}}
 		tenant := env.as(env.may("tenant", reads, "status"))
 		out := tenant.run("doctor", "-o", "json")

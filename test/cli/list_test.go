@@ -72,6 +72,10 @@ var _ = Describe("list", func() {
 		Expect(rows[orphan.Name].Because).To(Equal("its schedule gone does not exist; a new one of this name would adopt it"))
 
 		Expect(env.listed("daily")).To(HaveLen(3))
+		By("selecting by a label, which changes no rule")
+		all[2].Labels["keep"] = "me"
+		put(time.Time{}, all[2])
+		Expect(env.listed("-l", "keep=me")).To(ConsistOf(rows[all[2].Name]))
 		Expect(env.listed("--pvc", "data", "--as-of", "40h")).To(HaveEach(HaveField("Name", Not(BeElementOf(all[0].Name, "by-hand")))))
 		Expect(env.succeeds("list")).To(ContainSubstring("held: audit"))
 

@@ -247,11 +247,8 @@ func TestPagesOfStorageSayWhatThePluginKnows(t *testing.T) {
 		if d.PerVolume > 0 {
 			facts = append(facts, fmt.Sprintf(`\b%d\b`, d.PerVolume))
 		}
-		if d.Pending > 0 {
-			facts = append(facts, fmt.Sprintf(`\b%d pending\b`, d.Pending))
-		}
-		if d.Spacing > 0 {
-			facts = append(facts, `min-spacing(?:=|: )`+strings.Replace(d.Spacing.String(), "m0s", "m", 1)+`\b`)
+		for key, value := range d.Annotate {
+			facts = append(facts, strings.TrimPrefix(key, v1alpha1.Prefix)+`(?:=|: )"?`+value+`\b`)
 		}
 		if d.NoSnapshots {
 			facts = append(facts, `(?s)## What cannot be snapshotted.*`+regexp.QuoteMeta(d.Name))

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,8 +95,8 @@ func (r *report) print(w io.Writer) {
 		}
 		count[p.State]++
 		term.Say(w, fmt.Sprintf("  %s %s", paint[p.State](fmt.Sprintf("%-7s", p.State)), p.Message))
-		if p.Fix != "" {
-			term.Say(w, "          "+p.Fix)
+		for line := range strings.Lines(p.Fix) { // in one line each, to be pasted
+			fmt.Fprintln(w, "          "+strings.TrimSpace(line))
 		}
 	}
 	fmt.Fprintf(w, "\n%s, %d unknown, %d ok.\n", term.Plural(count[Problem], "problem"), count[Unknown], count[OK])

@@ -163,23 +163,29 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What doctor asks for is what the operator's role grants; no more and no less. Beside it is what is granted for ClusterSnapshotSchedules.
+// What doctor asks for is what the operator's roles grant.
 func TestRightsAreThoseOfTheRole(t *testing.T) {
-	role, want, got := &rbacv1.ClusterRole{}, map[string]string{}, map[string]string{}
-	read(t, "rbac/role.yaml", role)
-	for _, rule := range role.Rules {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				slices.Sort(rule.Verbs)
-				want[group+"/"+resource] = strings.Join(rule.Verbs, " ")
+	want, got := map[string]bool{}, map[string]bool{}
+	for _, file := range []string{"rbac/role.yaml", "rbac/fleet_role.yaml"} {
+		role := &rbacv1.ClusterRole{}
+		read(t, file, role)
+		for _, rule := range role.Rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						want[verb+" "+group+"/"+resource] = true
+					}
+				}
 			}
 		}
 	}
 	for _, r := range rights {
-		got[r.group+"/"+r.resource] = r.verbs
+		for verb := range strings.FieldsSeq(r.verbs) {
+			got[verb+" "+r.group+"/"+r.resource] = true
+		}
 	}
 	if !maps.Equal(got, want) {
-		t.Errorf("got\n%v, the role has\n%v", got, want)
+		t.Errorf("got\n%v, the roles have\n%v", got, want)
 	}
 }
 
@@ -187,7 +193,8 @@ func TestTagOf(t *testing.T) {
 	for image, want := range map[string]string{
 		"registry.example.com:5000/operator:v1.2.3":                "v1.2.3",
 		"registry.example.com:5000/operator:v1.2.3@sha256:0123456": "v1.2.3",
-		"registry.example.com:5000/operator":                       "registry.example.com:5000/operator",
+		"registry.example.com:5000/operator":                       "",
+		"registry.example.com/operator@sha256:0123456":             "",
 	} {
 		if got := tagOf(image); got != want {
 			t.Errorf("%s: got %s, want %s", image, got, want)
@@ -200,7 +207,7 @@ func TestPrint(t *testing.T) {
 	for i, state := range []State{OK, Problem, Unknown, Problem} {
 		r.Points = append(r.Points, point{Check: []string{"Drivers", "Operator"}[i/2], State: state, Message: fmt.Sprintf("point %d", i)})
 	}
-	r.Points[1].Fix = "kubectl get csidrivers"
+	r.Points[1].Fix = "kubectl get csidrivers\nkubectl get csinodes"
 	clitest.Golden(t, func(b *bytes.Buffer) error {
 		r.print(b)
 		return nil
@@ -209,6 +216,7 @@ Drivers
   ok      point 0
   problem point 1
           kubectl get csidrivers
+          kubectl get csinodes
 
 Operator
   unknown point 2

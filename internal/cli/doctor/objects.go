@@ -14,12 +14,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // tooLong is from when on a snapshot that is not ready, or a deletion, is a problem; settles is how old a content is before it is
@@ -50,49 +52,64 @@ func (s *seen) snapshots() iter.Seq[client.Object] {
 
 // checkSchedules finds the schedules that protect nothing.
 func checkSchedules(s *seen) (all found) {
-	if s.denied(&all, "snapshotschedules", "persistentvolumeclaims") {
+	if s.denied(&all, "snapshotschedules", inventory) {
 		return all
 	}
 	protects := 0
 	for _, x := range s.schedules {
-		in := fmt.Sprintf("-n %s %s", term.ShellWord(x.Namespace), term.ShellWord(x.Name))
+		in := fmt.Sprintf("-n %s %s", x.Namespace, x.Name)
 		decided := &s.inventory.Origins.Decided(x).Spec
 		judge, series, err := s.inventory.Judged(x, s.now)
 		switch {
 		case err != nil:
 			all.problem("kubectl snapsched status "+in, "the spec of SnapshotSchedule %s/%s is invalid: %v", x.Namespace, x.Name, err)
 			continue
+		case decided.Suspend && snapshots.IsChild(x):
+			all.problem("kubectl snapsched resume --cluster-schedule "+x.Name, "SnapshotSchedule %s/%s is suspended, as its ClusterSnapshotSchedule says, "+
+				"or because that does not select the namespace", x.Namespace, x.Name)
+			continue
 		case decided.Suspend:
 			all.problem("kubectl snapsched resume "+in, "SnapshotSchedule %s/%s is suspended", x.Namespace, x.Name)
 			continue
 		}
-		selected := false
-		for of := range series {
-			selected = selected || of.State(judge) == view.StateSelected
+		skipped, takes := 0, false
+		for of, d := range series {
+			if of.State(judge) != view.StateSelected {
+				continue
+			}
+			if takes = d.SkipReason == ""; takes {
+				break
+			}
+			skipped++
 		}
-		if !selected {
+		switch {
+		case takes:
+			protects++
+		case skipped > 0:
+			all.problem("kubectl snapsched status "+in, "SnapshotSchedule %s/%s protects nothing: none of its PVCs can be snapshotted", x.Namespace, x.Name)
+		default:
 			all.problem("kubectl snapsched status "+in, "SnapshotSchedule %s/%s protects nothing: it selects no PVC", x.Namespace, x.Name)
-			continue
 		}
-		protects++
 	}
 	if protects > 0 || len(s.schedules) == 0 {
-		all.ok("%s of %d select PVCs; kubectl snapsched coverage says which are protected", term.Plural(protects, "SnapshotSchedule"), len(s.schedules))
+		all.ok("%s of %d select PVCs that can be snapshotted; kubectl snapsched coverage says which are protected", term.Plural(protects, "SnapshotSchedule"), len(s.schedules))
 	}
 	return all.bounded("SnapshotSchedules")
 }
 
-// bounded leaves out what nobody reads.
+// bounded leaves out what nobody reads, the problems last.
 func (f found) bounded(what string) found {
-	if more := len(f) - shown; more > 1 {
-		return append(slices.Clip(f[:shown]), point{State: Problem, Message: fmt.Sprintf("%d %s more", more, what)})
+	more := len(f) - shown
+	if more < 2 {
+		return f
 	}
-	return f
+	slices.SortStableFunc(f, func(a, b point) int { return cmp.Compare(b.State, a.State) }) // unknown, problem, ok
+	return append(slices.Clip(f[:shown]), point{State: f[shown].State, Message: fmt.Sprintf("%d %s more", more, what)})
 }
 
 // checkSnapshots finds the snapshots that do not become ready, or do not go.
 func checkSnapshots(s *seen) (all found) {
-	if s.denied(&all, "volumesnapshots") {
+	if s.denied(&all, inventory) {
 		return all
 	}
 	n := 0
@@ -119,7 +136,9 @@ func checkSnapshots(s *seen) (all found) {
 
 // checkLeftovers finds what is left of snapshots and rollbacks.
 func checkLeftovers(s *seen) (all found) {
+	needed := sets.New[string]()
 	for _, r := range s.rollbacks {
+		needed.Insert(r.ID)
 		all.problem(r.Remedy, "a rollback of %s in namespace %s is unfinished since %s", strings.Join(r.Claims, ", "), r.Namespace, term.Age(s.now, r.BeganTime.Time))
 	}
 	for i := range s.contents {
@@ -132,16 +151,20 @@ func checkLeftovers(s *seen) (all found) {
 		all.problem("kubectl describe volumesnapshotcontent "+c.Name, "VolumeSnapshotContent %s (%s, deletionPolicy %s) is of VolumeSnapshot %s, which does not exist: "+
 			"the storage keeps its data", c.Name, term.Age(s.now, c.CreationTimestamp.Time), c.Spec.DeletionPolicy, ref)
 	}
+	if s.denied(&all, "rollbacks") || s.unread[inventory] != nil {
+		return all.bounded("objects") // what an unfinished rollback needs is not known
+	}
 	for i := range s.volumes {
-		if v := &s.volumes[i]; s.replaced.Has(v.Name) && v.Status.Phase == corev1.VolumeReleased {
+		if v := &s.volumes[i]; needed.Len() == 0 && s.replaced.Has(v.Name) && v.Status.Phase == corev1.VolumeReleased {
 			capacity := v.Spec.Capacity[corev1.ResourceStorage]
 			all.left(s, v, fmt.Sprintf("kubectl describe persistentvolume %s", v.Name), "PersistentVolume %s (%s) has the data from before a rollback", v.Name, capacity.String())
 		}
 	}
 	for o := range s.snapshots() {
-		if id := o.GetLabels()[v1alpha1.LabelRollback]; id != "" {
-			all.left(s, o, fmt.Sprintf("kubectl delete -n %s %s %s", o.GetNamespace(), term.SnapshotResource, o.GetName()),
-				"VolumeSnapshot %s/%s (%s) is the safety snapshot of rollback %s", o.GetNamespace(), o.GetName(),
+		if id := o.GetLabels()[v1alpha1.LabelRollback]; id != "" && !needed.Has(id) {
+			resource, kind := view.ResourceOf(o)
+			all.left(s, o, fmt.Sprintf("kubectl delete -n %s %s %s", o.GetNamespace(), resource, o.GetName()),
+				kind+" %s/%s (%s) is the safety snapshot of rollback %s", o.GetNamespace(), o.GetName(),
 				cmp.Or(backup.SizeText(o), "of unknown size"), id)
 		}
 	}

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -30,7 +31,7 @@ func checkOperator(s *seen) (all found) {
 	if s.lease != nil {
 		namespace = s.lease.Namespace
 	}
-	fix := fmt.Sprintf("kubectl -n %s get pods,lease", namespace)
+	fix := fmt.Sprintf("kubectl -n %s get pods,lease", term.ShellWord(namespace))
 	if s.lease == nil {
 		all.unknown(fix, "its lease is not found, or you may not read it: whether it lives is not known")
 	} else if silent := state.SilentFor(s.lease, s.now); silent > 0 {
@@ -49,6 +50,8 @@ func checkOperator(s *seen) (all found) {
 		d := &s.deployments[i]
 		image := view.ManagerImage(d)
 		switch runs := tagOf(image); {
+		case runs == "":
+			all.unknown("", "Deployment %s/%s runs %q, which does not say its version", d.Namespace, d.Name, image)
 		case version.Image() == "":
 			all.unknown("", "Deployment %s/%s runs %s; this plugin is a development build, and cannot compare", d.Namespace, d.Name, image)
 		case runs != plugin && "v"+runs != plugin:
@@ -60,16 +63,16 @@ func checkOperator(s *seen) (all found) {
 	return all
 }
 
-// tagOf returns the tag of an image; the whole image if it has none.
+// tagOf returns the tag of an image; empty if it has none.
 func tagOf(image string) string {
 	name, _, _ := strings.Cut(image, "@")
 	if at := strings.LastIndex(name, ":"); at > strings.LastIndex(name, "/") {
 		return name[at+1:]
 	}
-	return image
+	return ""
 }
 
-// rights are what the operator may do, by group and resource. A test compares them with its role.
+// rights are what the operator may do, by group and resource. A test compares them with its roles.
 var rights = []struct{ group, resource, verbs string }{
 	{"", "namespaces", "get"},
 	{"", "persistentvolumeclaims", "get list watch"},
@@ -79,6 +82,11 @@ var rights = []struct{ group, resource, verbs string }{
 	{groupv1.GroupName, "volumegroupsnapshotclasses", "list watch"},
 	{groupv1.GroupName, "volumegroupsnapshots", "create delete get list patch watch"},
 	{v1alpha1.GroupName, "snapshotschedules", "get list patch watch"},
+	{"", "namespaces", "list watch"},
+	{v1alpha1.GroupName, "clustersnapshotschedules", "get list patch watch"},
+	{v1alpha1.GroupName, "clustersnapshotschedules/finalizers", "update"},
+	{v1alpha1.GroupName, "clustersnapshotschedules/status", "patch"},
+	{v1alpha1.GroupName, "snapshotschedules", "create delete"},
 	{v1alpha1.GroupName, "snapshotschedules/finalizers", "update"},
 	{v1alpha1.GroupName, "snapshotschedules/status", "patch"},
 }
@@ -86,7 +94,7 @@ var rights = []struct{ group, resource, verbs string }{
 // lackingRights asks the API server what the accounts of the operator may not do in the whole cluster.
 func lackingRights(ctx context.Context, f *term.Factory, deployments []appsv1.Deployment) (lacking []string, asked bool, err error) {
 	for i := range deployments {
-		account := deployments[i].Spec.Template.Spec.ServiceAccountName
+		account := cmp.Or(deployments[i].Spec.Template.Spec.ServiceAccountName, "default")
 		user := fmt.Sprintf("system:serviceaccount:%s:%s", deployments[i].Namespace, account)
 		for _, r := range rights {
 			resource, below, _ := strings.Cut(r.resource, "/")

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -94,12 +95,10 @@ func see(ctx context.Context, f *term.Factory, scope *term.Scope, rollbacks Roll
 	s.note("snapshotschedules", err)
 	f.ClassesDenied = true // which is a point of its own
 	if s.inventory, err = view.ReadInventory(ctx, f, namespace, labels.Everything()); err != nil {
-		s.note("volumesnapshots", err)
-		s.inventory = &view.Inventory{}
+		s.unread[inventory], s.inventory = err, &view.Inventory{}
 	} else if s.inventory.Origins, err = view.ReadOrigins(ctx, f, s.schedules); err != nil {
 		return nil, err
-	}
-	if !s.inventory.Classes.Known {
+	} else if !s.inventory.Classes.Known {
 		s.note("volumesnapshotclasses", errDenied)
 	}
 	s.storage = readAll(ctx, f, s, "storageclasses", &storagev1.StorageClassList{}, func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
@@ -122,9 +121,8 @@ func see(ctx context.Context, f *term.Factory, scope *term.Scope, rollbacks Roll
 func (s *seen) readNames(ctx context.Context, f *term.Factory) {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshotList"))
-	if err := f.List(ctx, all); err != nil {
-		s.note("volumesnapshots", err)
-		return
+	if f.List(ctx, all) != nil {
+		return // what is in one namespace says nothing about contents
 	}
 	s.anywhere = make(map[client.ObjectKey]string, len(all.Items))
 	for i := range all.Items {
@@ -142,6 +140,12 @@ func (s *seen) readOperator(ctx context.Context, f *term.Factory) {
 	s.lacking, s.asked, err = lackingRights(ctx, f, s.deployments)
 	s.note("subjectaccessreviews", err)
 }
+
+// inventory stands for all that is read of namespaces: PVCs and snapshots.
+const inventory = "inventory"
+
+// verbs are those by which something is read that is not listed.
+var verbs = map[string]string{"customresourcedefinitions": "get", "subjectaccessreviews": "create"}
 
 // errDenied stands for an error that was handled where it was met.
 var errDenied = apierrors.NewForbidden(schema.GroupResource{}, "", nil)
@@ -163,13 +167,16 @@ func readAll[L client.ObjectList, T any](ctx context.Context, f *term.Factory, s
 func (s *seen) denied(all *found, resources ...string) (any bool) {
 	for _, resource := range resources {
 		switch err := s.unread[resource]; {
+		case err == nil:
+			continue
+		case resource == inventory: // the error says what
+			all.unknown("", "PVCs and snapshots could not be read: %s", term.MessageOf(err))
 		case apierrors.IsForbidden(err):
-			all.unknown("kubectl auth can-i list "+resource, "you may not list %s", resource)
-			any = true
-		case err != nil:
-			all.unknown("", "%s could not be read: %v", resource, err)
-			any = true
+			all.unknown("kubectl auth can-i "+cmp.Or(verbs[resource], "list")+" "+resource+" -A", "you may not %s %s", cmp.Or(verbs[resource], "list"), resource)
+		default:
+			all.unknown("", "%s could not be read: %s", resource, term.MessageOf(err))
 		}
+		any = true
 	}
 	return any
 }

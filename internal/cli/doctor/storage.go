@@ -5,17 +5,15 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/drivers"
@@ -26,7 +24,7 @@ const silence = 2 * time.Minute
 
 // checkController says whether the snapshot controller reacts: it binds snapshots to contents.
 func checkController(s *seen) (all found) {
-	if s.denied(&all, "volumesnapshots") {
+	if s.denied(&all, inventory) {
 		return all
 	}
 	var waits client.Object
@@ -57,7 +55,7 @@ func checkController(s *seen) (all found) {
 // checkDrivers examines each driver that has a StorageClass, a VolumeSnapshotClass or a volume.
 func checkDrivers(s *seen) (all found) {
 	s.denied(&all, "storageclasses", "csidrivers", "persistentvolumes", "volumesnapshotcontents")
-	if s.denied(&all, "volumesnapshotclasses") {
+	if s.denied(&all, inventory, "volumesnapshotclasses") {
 		return all
 	}
 	used, installed, classes := sets.New[string](), sets.New[string](), map[string][]*snapshotv1.VolumeSnapshotClass{}
@@ -98,67 +96,63 @@ func checkDrivers(s *seen) (all found) {
 
 // checkDriver examines the classes and the sidecar of a driver that can take snapshots.
 func (s *seen) checkDriver(all *found, name string, classes []*snapshotv1.VolumeSnapshotClass) {
-	before := len(*all)
 	if len(classes) == 0 {
 		all.problem(fmt.Sprintf(`echo '{"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshotClass","metadata":{"name":"%s","annotations":`+
 			`{"snapshot.storage.kubernetes.io/is-default-class":"true"}},"driver":"%s","deletionPolicy":"Delete"}' | kubectl create -f -`, name, name),
 			"driver %s has no VolumeSnapshotClass: no snapshot is taken of its PVCs", name)
 	} else if wrong := s.inventory.Classes.Wrong(name); wrong != "" {
 		all.problem("", "%s", wrong) // which has the command
+	} else {
+		all.ok("%s has a default VolumeSnapshotClass", name)
 	}
-	known, _ := drivers.Find(name)
+	s.checkLimits(all, name, classes)
 	for _, class := range classes {
 		if class.DeletionPolicy == snapshotv1.VolumeSnapshotContentRetain {
 			all.problem(fmt.Sprintf(`kubectl patch volumesnapshotclass %s --type=merge -p '{"deletionPolicy":"Delete"}'`, class.Name),
 				"VolumeSnapshotClass %s has the deletionPolicy Retain: the storage keeps, and bills, every snapshot that a schedule deletes", class.Name)
 		}
-		if annotations := unstated(&known, class); len(annotations) > 0 {
-			all.problem(fmt.Sprintf("kubectl annotate volumesnapshotclass %s %s", class.Name, strings.Join(annotations, " ")),
-				"VolumeSnapshotClass %s does not state the limits of %s (%s)", class.Name, known.Storage, known.Source)
-		}
 	}
 	s.checkSidecar(all, name)
-	if len(*all) == before {
-		all.ok("%s has a default VolumeSnapshotClass", name)
-	}
 }
 
-// unstated returns the annotations for the limits of a driver that its class lacks.
-func unstated(known *drivers.Driver, class client.Object) (lacks []string) {
-	for _, limit := range []struct{ key, value string }{
-		{v1alpha1.AnnotationMaxPerVolume, number(known.PerVolume)},
-		{v1alpha1.AnnotationMinSpacing, interval(known.Spacing)},
-	} {
-		if limit.value != "" && class.GetAnnotations()[limit.key] == "" {
-			lacks = append(lacks, limit.key+"="+limit.value)
+// checkLimits finds the limits of a driver that none of its classes states: the strictest value of them holds.
+func (s *seen) checkLimits(all *found, name string, classes []*snapshotv1.VolumeSnapshotClass) {
+	known, _ := drivers.Find(name)
+	var lacks []string
+	for _, key := range slices.Sorted(maps.Keys(known.Annotate)) {
+		stated := func(class *snapshotv1.VolumeSnapshotClass) bool { return class.Annotations[key] != "" }
+		if !slices.ContainsFunc(classes, stated) {
+			lacks = append(lacks, key+"="+known.Annotate[key])
 		}
 	}
-	return lacks
-}
-
-func number(n int) string {
-	if n == 0 {
-		return ""
+	if len(classes) > 0 && len(lacks) > 0 {
+		all.problem(fmt.Sprintf("kubectl annotate volumesnapshotclass %s %s", classes[0].Name, strings.Join(lacks, " ")),
+			"no VolumeSnapshotClass of %s states the limits of %s (%s)", name, known.Storage, known.Source)
 	}
-	return strconv.Itoa(n)
 }
 
-func interval(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return model.Duration(d).String()
-}
-
-// checkSidecar says whether the csi-snapshotter of a driver reacts: it gives contents a handle, or an error.
+// checkSidecar says whether the csi-snapshotter of a driver reacts: it gives contents a handle, or an error. One that waits behind
+// others has newer ones beside it that have a handle.
 func (s *seen) checkSidecar(all *found, name string) {
-	i := slices.IndexFunc(s.contents, func(c snapshotv1.VolumeSnapshotContent) bool {
-		return c.Spec.Driver == name && c.Spec.Source.VolumeHandle != nil && c.DeletionTimestamp == nil && s.now.Sub(c.CreationTimestamp.Time) >= silence &&
-			(c.Status == nil || c.Status.SnapshotHandle == nil && c.Status.Error == nil)
-	})
-	if i >= 0 {
+	var waits *snapshotv1.VolumeSnapshotContent
+	var newest time.Time
+	for i := range s.contents {
 		c := &s.contents[i]
+		switch {
+		case c.Spec.Driver != name || c.Spec.Source.VolumeHandle == nil || c.DeletionTimestamp != nil:
+		case c.Status != nil && (c.Status.SnapshotHandle != nil || c.Status.Error != nil):
+			if c.CreationTimestamp.After(newest) {
+				newest = c.CreationTimestamp.Time
+			}
+		case waits == nil || c.CreationTimestamp.Before(&waits.CreationTimestamp):
+			waits = c
+		}
+	}
+	switch {
+	case waits != nil && s.now.Sub(waits.CreationTimestamp.Time) >= silence && !newest.After(waits.CreationTimestamp.Time):
 		all.problem("kubectl get pods -A | grep csi", "VolumeSnapshotContent %s is %s old, and the csi-snapshotter of %s has not reacted: "+
-			"the driver's controller has no such sidecar, or it is not running", c.Name, term.Age(s.now, c.CreationTimestamp.Time), name)
+			"the driver's controller has no such sidecar, or it is not running", waits.Name, term.Age(s.now, waits.CreationTimestamp.Time), name)
+	case newest.IsZero() && s.unread["volumesnapshotcontents"] == nil:
+		all.unknown("", "%s has no VolumeSnapshotContent by which its csi-snapshotter could be seen", name)
 	}
 }

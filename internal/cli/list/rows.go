@@ -48,9 +48,10 @@ type row struct {
 	// Drill says how the last drill ended.
 	Drill    string `json:"drill,omitempty"`
 	resource string
+	labels   labels.Set
 }
 
-// work bounds what the rows of a command may cost: about half a second.
+// work bounds what the rows of a namespace may cost: about half a second.
 const work = ahead.MaxWork / 8
 
 // read returns the snapshots of a schedule, or of all, the newest first.
@@ -59,7 +60,7 @@ func read(ctx context.Context, f *term.Factory, scope *term.Scope, name string, 
 	if err != nil {
 		return nil, err
 	}
-	namespace, opts := scope.Namespace(f), []client.ListOption{client.MatchingLabelsSelector{Selector: selector}}
+	namespace, opts := scope.Namespace(f), []client.ListOption(nil)
 	schedules, err := view.ReadSchedules(ctx, f, namespace, "")
 	if name != "" && err == nil {
 		var one *v1alpha1.SnapshotSchedule
@@ -76,24 +77,24 @@ func read(ctx context.Context, f *term.Factory, scope *term.Scope, name string, 
 	if inv.Origins, err = view.ReadOrigins(ctx, f, schedules); err != nil {
 		return nil, err
 	}
-	return rowsOf(inv, schedules, now, work), nil
+	rows := rowsOf(inv, schedules, now, work) // of all: what a snapshot is kept for depends on the others of its PVC
+	return slices.DeleteFunc(rows, func(r row) bool { return !selector.Matches(r.labels) }), nil
 }
 
 // rowsOf returns the rows of what was read, within an amount of work.
 func rowsOf(inv *view.Inventory, schedules []*v1alpha1.SnapshotSchedule, now time.Time, work int) []row {
 	decided, exists := map[types.UID]*row{}, map[client.ObjectKey]bool{}
-	series := 0
 	for _, s := range schedules {
 		exists[client.ObjectKeyFromObject(s)] = true
-		series += len(inv.Claims[s.Namespace])
 	}
+	shares := ahead.Shares(inv, schedules, work)
 	for _, s := range schedules {
 		judge, all, err := inv.Judged(snapshots.Recorded(s, now, inv.Origins.Of(s)...), now)
 		if err != nil {
 			continue // it keeps them all, and its row says so
 		}
 		for of, d := range all {
-			for i, r := range decidedRows(judge, of, d, now, work/max(series, 1)) {
+			for i, r := range decidedRows(judge, of, d, now, shares[s.Namespace]) {
 				r.Schedule = s.Name
 				decided[d.Outputs[i].GetUID()] = r
 			}
@@ -123,7 +124,7 @@ func rowOf(v client.Object, now time.Time) *row {
 	resource, kind := view.ResourceOf(v)
 	r := &row{
 		Kind: kind, Namespace: v.GetNamespace(), Name: v.GetName(), Claims: claimsOf(v), Time: metav1.NewTime(s.Slot(now).UTC()),
-		State: backup.StateOf(v, now, defaultReadyDeadline).String(), Size: backup.SizeText(v), resource: resource,
+		State: backup.StateOf(v, now, defaultReadyDeadline).String(), Size: backup.SizeText(v), resource: resource, labels: v.GetLabels(),
 		Drill: backup.DrillWords(v, now),
 	}
 	if at, verified := s.Drill(now); verified {
@@ -149,7 +150,7 @@ const defaultReadyDeadline = time.Hour
 
 // decidedRows returns the rows of a series, in the order of its outputs.
 func decidedRows(judge *snapshots.Judge, of *view.Series, d *snapshots.Judgment, now time.Time, work int) []*row {
-	rows, ends := make([]*row, len(d.Outputs)), ahead.FatesOf(judge, of, now, now.Add(ahead.MaxAhead), max(work, 1))
+	rows, ends := make([]*row, len(d.Outputs)), ahead.FatesOf(judge, of, now, now.Add(ahead.MaxAhead), work)
 	for i, v := range d.Outputs {
 		s, verdict := &d.Series.Snapshots[i], d.Retention.Verdicts[i]
 		r := rowOf(v, now)

@@ -34,7 +34,7 @@ func TestAReportIsBoundedForEachNamespace(t *testing.T) {
 	}
 	modest := greedy.DeepCopy()
 	modest.Namespace = "bank"
-	work := shares(inv, append(all, modest))
+	work := ahead.Shares(inv, append(all, modest), ahead.TenantWork)
 	if work["bank"] != ahead.MaxWork || work["shop"]*claims*len(all) > ahead.TenantWork {
 		t.Fatalf("work for each series: %v", work)
 	}

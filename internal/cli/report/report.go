@@ -174,7 +174,7 @@ func readClusterReport(ctx context.Context, f *term.Factory, scope *term.Scope, 
 		return r, err
 	}
 	r.Coverage = protection.CoverageOf(found, inv, now)
-	work := shares(inv, found)
+	work := ahead.Shares(inv, found, ahead.TenantWork)
 	for _, s := range found {
 		one, err := reportOn(s, inv, now, work[s.Namespace])
 		if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -242,18 +242,6 @@ func reportOn(s *v1alpha1.SnapshotSchedule, inv *view.Inventory, now time.Time, 
 		return r, nil
 	}
 	return r, r.lookAhead(s, inv, now, work)
-}
-
-// shares returns how much work the simulation of a series may be, by namespace.
-func shares(inv *view.Inventory, schedules []*v1alpha1.SnapshotSchedule) map[string]int {
-	work := map[string]int{}
-	for _, s := range schedules {
-		work[s.Namespace] += len(inv.Claims[s.Namespace]) + 1
-	}
-	for namespace, series := range work {
-		work[namespace] = min(max(ahead.TenantWork/series, 1), ahead.MaxWork)
-	}
-	return work
 }
 
 // lookAhead fills in what the snapshots are, and what becomes of them, within an amount of work for each series.

@@ -5,10 +5,13 @@ package simulate
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -26,6 +29,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/ahead"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/history"
 	"mapcontroller.dev/snapshotschedule/internal/drivers"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -72,9 +76,9 @@ type pvc struct {
 	Behind   int64        `json:"longestRecoveryPointSeconds"`
 	BehindAt *metav1.Time `json:"longestRecoveryPointTime,omitempty"`
 	// reached are the times at which there were first so many snapshots; closest is the shortest time between two creations.
-	reached []time.Time
-	last    time.Time
-	closest time.Duration
+	reached    []time.Time
+	from, last time.Time
+	closest    time.Duration
 }
 
 // sample is what there is after some time, of all PVCs.
@@ -104,8 +108,24 @@ type problem struct {
 // namespace is that of a schedule whose file names none.
 const namespace = "default"
 
-// run simulates a schedule.
-func (in *input) run(written *v1alpha1.SnapshotSchedule) (*result, error) {
+// work bounds what the PVCs of a schedule may cost together: a few seconds.
+const work = 2 * ahead.MaxWork
+
+// run simulates a schedule; for less time, if that would cost too much work.
+func (in *input) run(ctx context.Context, written *v1alpha1.SnapshotSchedule, work int) (*result, error) {
+	r, err := in.simulateAll(ctx, written, work)
+	if err == nil && r.Incomplete {
+		less := *in
+		less.length = r.Until.Sub(in.from)
+		r, err = less.simulateAll(ctx, written, 2*work) // which it does not need
+		if r != nil {
+			r.Incomplete = true
+		}
+	}
+	return r, err
+}
+
+func (in *input) simulateAll(ctx context.Context, written *v1alpha1.SnapshotSchedule, work int) (*result, error) {
 	s := in.created(written)
 	claims := in.newClaims(s)
 	judge, err := snapshots.NewJudge(term.Scheme, snapshots.Recorded(s, in.from), in.classes())
@@ -123,8 +143,14 @@ func (in *input) run(written *v1alpha1.SnapshotSchedule) (*result, error) {
 	slices.SortFunc(all, func(a, b *view.Series) int { // pvc-10 after pvc-9
 		return cmp.Or(cmp.Compare(len(a.Name()), len(b.Name())), cmp.Compare(a.Name(), b.Name()))
 	})
+	if len(all) == 0 {
+		return nil, errors.New("no PVC can belong to a group of this selector: its matchLabels stand for the PVCs")
+	}
 	for _, of := range all {
-		in.simulate(r, judge, of, until)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		in.simulate(r, judge, of, until, work/len(all))
 	}
 	r.Limits = brokenBy(r.Claims, in.driver)
 	return r, nil
@@ -175,10 +201,8 @@ func (in *input) classes() snapshots.Classes {
 	single.Name, single.Annotations = "simulated", map[string]string{"snapshot.storage.kubernetes.io/is-default-class": "true"}
 	group := &groupv1.VolumeGroupSnapshotClass{Driver: in.driver.Name}
 	group.Name, group.Annotations = "simulated", map[string]string{"groupsnapshot.storage.kubernetes.io/is-default-class": "true"}
-	if n := in.driver.PerVolume; n > 0 {
-		single.Annotations[v1alpha1.AnnotationMaxPerVolume] = strconv.Itoa(n)
-		group.Annotations[v1alpha1.AnnotationMaxPerVolume] = strconv.Itoa(n)
-	}
+	maps.Copy(single.Annotations, in.driver.Annotate)
+	maps.Copy(group.Annotations, in.driver.Annotate)
 	return snapshots.Classes{Known: true, All: []client.Object{single, group}}
 }
 
@@ -193,21 +217,24 @@ func (in *input) samples() (all []sample) {
 }
 
 // simulate lets time pass over one series.
-func (in *input) simulate(r *result, judge *snapshots.Judge, of *view.Series, until time.Time) {
+func (in *input) simulate(r *result, judge *snapshots.Judge, of *view.Series, until time.Time, work int) {
 	sim := ahead.Simulate(judge, in.from, of)
+	sim.Limit(work)
 	for i, after := range in.gone {
-		name := "pvc-" + strconv.Itoa(in.claims-i)
-		sim.Happens(in.from.Add(after), func(of *view.Series) { of.Lose(name) })
+		if name := "pvc-" + strconv.Itoa(in.claims-i); of.Name() == name || of.ClaimNamed(name) != nil {
+			sim.Happens(in.from.Add(after), func(of *view.Series) { of.Lose(name) })
+		}
 	}
 	for _, o := range in.outages {
 		sim.Outage(in.from.Add(o.from), in.from.Add(o.until))
 	}
-	one := pvc{Name: of.Name()}
+	one := pvc{Name: of.Name(), from: in.from}
 	for more := true; more && !sim.Now.After(until); {
 		if sim.Exhausted() {
-			r.Incomplete, r.Until = true, metav1.NewTime(sim.Now.UTC())
-			until = sim.Now
-			break
+			if r.Incomplete = true; sim.Now.Before(r.Until.Time) {
+				r.Until = metav1.NewTime(sim.Now.UTC())
+			}
+			return
 		}
 		var at time.Time
 		var d snapshots.Judgment
@@ -255,10 +282,15 @@ func (p *pvc) observe(at time.Time, d *snapshots.Judgment, left *view.Series) {
 
 // behind adds how long ago the recovery point is.
 func (p *pvc) behind(at time.Time, d *snapshots.Judgment) {
-	if point := recoveryPointOf(d); !point.IsZero() {
-		if ago := int64(at.Sub(point) / time.Second); ago > p.Behind {
-			p.Behind, p.BehindAt = ago, term.TimeOf(at)
-		}
+	if d.Series.Claim != retention.Selected {
+		return
+	}
+	point := recoveryPointOf(d)
+	if point.IsZero() { // there is none yet, or never
+		point = p.from
+	}
+	if ago := int64(at.Sub(point) / time.Second); ago > p.Behind {
+		p.Behind, p.BehindAt = ago, term.TimeOf(at)
 	}
 }
 
@@ -295,7 +327,8 @@ func (s *sample) add(d *snapshots.Judgment, left *view.Series) {
 func (r *result) addProblems(at time.Time, found []snapshots.Problem) {
 	for _, p := range found {
 		if !slices.ContainsFunc(r.Problems, func(known problem) bool { return known.Reason == p.Reason }) {
-			r.Problems = append(r.Problems, problem{metav1.NewTime(at.UTC()), p.Reason, p.String()})
+			text, _, _ := strings.Cut(strings.Replace(p.String(), "; why: kubectl ", ": kubectl ", 1), ": kubectl ") // of what exists in no cluster
+			r.Problems = append(r.Problems, problem{metav1.NewTime(at.UTC()), p.Reason, text})
 		}
 	}
 }

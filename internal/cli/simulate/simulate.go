@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -73,7 +74,9 @@ func New(f *term.Factory) *cobra.Command {
 				all = append(all, d.Schedule)
 			}
 			for _, c := range clusterSchedules {
+				strict := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(c.Object, &v1alpha1.ClusterSnapshotSchedule{}, true)
 				template, err := manifests.TemplateOf(c)
+				err = errors.Join(strict, err)
 				if err != nil {
 					return fmt.Errorf("ClusterSnapshotSchedule %s: %w", c.GetName(), err)
 				}
@@ -83,7 +86,7 @@ func New(f *term.Factory) *cobra.Command {
 			in.from = f.Clock.Now().Truncate(time.Second)
 			results := make([]*result, len(all))
 			for i, s := range all {
-				if results[i], err = in.run(s); err != nil {
+				if results[i], err = in.run(cmd.Context(), s, work); err != nil {
 					return fmt.Errorf("SnapshotSchedule %s: %w", s.Name, err)
 				}
 			}
@@ -96,7 +99,7 @@ func New(f *term.Factory) *cobra.Command {
 	term.AddDuration(flags, &o.length, "for", 365*term.Day, false, "How much time passes, such as 30d or 1y.")
 	flags.StringSliceVar(&o.gone, "gone", nil, "PVCs that are deleted, and after which time, such as 1@60d.")
 	flags.StringSliceVar(&o.fail, "fail", nil, "For how long the storage fails, and after which time, such as 3d@30d.")
-	flags.StringVar(&o.driver, "driver", "", "CSI driver whose known limits the operator respects, as with annotations of its class.")
+	flags.StringVar(&o.driver, "driver", "", "CSI driver whose classes have the annotations that its page recommends. The operator keeps to max-per-volume; limits of time are reported.")
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("driver", cobra.FixedCompletions(driverNames(), cobra.ShellCompDirectiveNoFileComp))

@@ -5,6 +5,7 @@ package simulate
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -84,8 +85,8 @@ end     22          16d      0s
 
 Kept at the end by rule: KeptDaily 14, WithinTTL 8.
 Limit of vSphere (csi.vsphere.vmware.com): 3 snapshots of a volume, broken after 18h.
-Problem after 10d: pvc-1: SnapshotFailed: VolumeSnapshot pvc-1-20260111000000-ibvrox6ivy is not ready 1h0m0s after it was created, and no error is reported; the logs of the snapshot controller and of the driver's csi-snapshotter may say why: kubectl describe -n 'shop' volumesnapshot 'pvc-1-20260111000000-ibvrox6ivy'
-Problem after 10d: pvc-1: DeletionStuck: VolumeSnapshot pvc-1-20260108000000-qt3ekjtzmp being deleted for more than 1h0m0s, which the storage does not finish; why: kubectl describe volumesnapshotcontent 'snapcontent-'
+Problem after 10d: pvc-1: SnapshotFailed: VolumeSnapshot pvc-1-20260111000000-ibvrox6ivy is not ready 1h0m0s after it was created, and no error is reported; the logs of the snapshot controller and of the driver's csi-snapshotter may say why
+Problem after 10d: pvc-1: DeletionStuck: VolumeSnapshot pvc-1-20260108000000-qt3ekjtzmp being deleted for more than 1h0m0s, which the storage does not finish
 `)
 }
 
@@ -112,6 +113,10 @@ func TestSimulateReadsItsFlags(t *testing.T) {
 		"an invalid spec":  {strings.Replace(nightly, "6h", "6h\n  schedule: 0 1 * * *", 1), "SnapshotSchedule nightly: the spec is invalid: "},
 		"an unknown field": {nightly + "  retain: 3\n", `unknown field "spec.retain"`},
 		"no schedule":      {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", "no SnapshotSchedule and no ClusterSnapshotSchedule in"},
+		"an unknown field of a template": {
+			"apiVersion: snapshots.mapcontroller.dev/v1alpha1\nkind: ClusterSnapshotSchedule\nmetadata: {name: gold}\nspec: {template: {spec: {snapshotInterval: 6h, retain: 3}}}\n",
+			`ClusterSnapshotSchedule gold: strict decoding error: unknown field "spec.template.spec.retain"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if out, err := run(t, test.file); err == nil || !strings.Contains(err.Error(), test.want) || out != "" {
@@ -132,6 +137,27 @@ func TestSimulateKeepsToTheLimitsOfADriver(t *testing.T) {
 	}
 	r := got.Items[0]
 	if r.Claims[0].AtMost != 3 || len(r.Limits) != 0 || len(r.Problems) != 1 || r.Problems[0].Reason != v1alpha1.ReasonVolumeLimit {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A pipeline that bounds the recovery point must fail for a schedule that takes nothing.
+func TestSimulateOfNothingIsNotGood(t *testing.T) {
+	in := input{from: clitest.Start, length: 30 * term.Day, claims: 1}
+	s := clitest.Schedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "3d", Suspend: true})
+	if r, err := in.run(t.Context(), s, work); err != nil || r.Claims[0].Behind != int64(30*term.Day/time.Second) || r.Incomplete {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// What would take too long ends earlier, for all PVCs at the same time.
+func TestSimulateOfTooMuchEndsEarlier(t *testing.T) {
+	in := input{from: clitest.Start, length: 30 * term.Day, claims: 20}
+	r, err := in.run(t.Context(), clitest.Schedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1m", SnapshotTTL: "1h"}), 100_000)
+	if err != nil || !r.Incomplete || len(r.Claims) != 20 || r.Until.Sub(r.From.Time) >= 30*term.Day {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if last := r.Samples[len(r.Samples)-1]; last.Snapshots != 20*r.Claims[0].AtEnd || r.Claims[0].AtEnd < 60 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -200,7 +226,7 @@ func TestSimulationsAddUp(t *testing.T) {
 		if d := rapid.SampledFrom(append([]drivers.Driver{{}}, drivers.All...)).Draw(t, "driver"); !d.NoSnapshots && d.Name != "" {
 			in.driver = &d
 		}
-		r, err := in.run(clitest.Schedule("nightly", clitest.DrawSpec(t)))
+		r, err := in.run(context.Background(), clitest.Schedule("nightly", clitest.DrawSpec(t)), work)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +252,7 @@ func BenchmarkSimulate(b *testing.B) {
 	})
 	for b.Loop() {
 		in := input{from: clitest.Start, length: 365 * term.Day, claims: 3, gone: []time.Duration{60 * term.Day}}
-		if _, err := in.run(s); err != nil {
+		if _, err := in.run(b.Context(), s, work); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
@@ -50,6 +51,21 @@ const MaxWork = 3_000_000
 // TenantWork bounds the simulations of all series of a namespace in a report, to half a minute: one tenant must not keep it from
 // everybody.
 const TenantWork = 10 * MaxWork
+
+// Shares divides an amount of work for each namespace among its series, as far as their number is known before they are read.
+func Shares(inv *view.Inventory, schedules []*v1alpha1.SnapshotSchedule, work int) map[string]int {
+	shares := map[string]int{}
+	for _, s := range schedules {
+		shares[s.Namespace] += max(len(inv.Claims[s.Namespace]), len(inv.Snapshots[s.Namespace])/snapshotsOfSeries) + 1
+	}
+	for namespace, series := range shares {
+		shares[namespace] = min(max(work/series, 1), MaxWork)
+	}
+	return shares
+}
+
+// snapshotsOfSeries is how many snapshots a series has, for those whose PVCs are gone.
+const snapshotsOfSeries = 10
 
 // Exhausted returns whether the simulation has taken all the steps that it may.
 func (sim *Simulation) Exhausted() bool { return sim.work > sim.limit }
@@ -95,6 +111,9 @@ func (sim *Simulation) Outage(from, until time.Time) {
 func (sim *Simulation) failing(now time.Time) bool {
 	return slices.ContainsFunc(sim.outages, func(o outage) bool { return !now.Before(o.from) && now.Before(o.until) })
 }
+
+// Limit bounds the work of the simulation.
+func (sim *Simulation) Limit(work int) { sim.limit = work }
 
 // Series is the series as it is now.
 func (sim *Simulation) Series() *view.Series { return &sim.of }
