@@ -430,7 +430,7 @@ var _ = Describe("kubectl snapsched restore --to-namespace", Ordered, ContinueOn
 		}
 		code, output := o.run(ctx, "", "--as", "jane")
 		Expect(code).To(Equal(2))
-		Expect(output).To(And(ContainSubstring("create volumesnapshotcontents in the whole cluster"), Not(ContainSubstring("in namespace "+o.target))))
+		Expect(output).To(And(ContainSubstring("can-i create volumesnapshotcontents.snapshot.storage.k8s.io\n"), Not(ContainSubstring("-n "+o.target))))
 		o.expectIntact(ctx)
 	}, NodeTimeout(4*time.Minute))
 })

@@ -497,7 +497,7 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		code, output := d.run(ctx, "", append(d.to(), "--as", "jane")...)
 		Expect(code).To(Equal(2))
 		Expect(output).To(ContainSubstring(
-			"permissions that you do not have: patch persistentvolumes in the whole cluster, create persistentvolumeclaims in namespace " + d.namespace))
+			"permissions that you do not have:\n  kubectl auth can-i patch persistentvolumes\n  kubectl auth can-i create persistentvolumeclaims -n " + d.namespace))
 		merge(ctx, d.set, `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"}}}`)
 		code, output = d.run(ctx, "", d.to()...)
 		Expect(code).To(Equal(2))

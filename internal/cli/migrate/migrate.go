@@ -73,7 +73,8 @@ as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snaps
 	}
 	scope.AddFlags(cmd, "schedules of snapscheduler")
 	cmd.Flags().Lookup("all-namespaces").Usage = "Migrate all namespaces."
-	cmd.Flags().StringVar(&m.timeZone, "time-zone", "", "IANA name of the time zone of snapscheduler's pod, such as Europe/Oslo. Default: UTC.")
+	cmd.Flags().StringVar(&m.timeZone, "time-zone", "",
+		"IANA name of the time zone of snapscheduler's pod, such as Europe/Oslo. Default: UTC.")
 	f.AddDryRun(cmd, true)
 	term.AddYes(cmd, &m.yes)
 	return cmd

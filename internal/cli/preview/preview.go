@@ -49,7 +49,8 @@ func New(f *term.Factory) *cobra.Command {
 		GroupID: term.GroupShow,
 		Short:   "Show which snapshots an edit, a new schedule or a deletion would delete, and what would stop",
 		Long: "Show what would happen to the snapshots that exist now, and of which PVCs none would be taken any\n" +
-			"more: under the present spec (NAME; by default, the only schedule of the namespace), under the spec of a manifest, edited or new (-f), or if the\n" +
+			"more: under the present spec (NAME; by default, the only schedule of the namespace),\n" +
+			"under the spec of a manifest, edited or new (-f), or if the\n" +
 			"schedule was deleted (--delete).\n" +
 			"Time is simulated with the operator's own decisions. It is assumed that every snapshot is taken on\n" +
 			"time and is ready at once, and that nobody else changes anything. Nothing is written.",

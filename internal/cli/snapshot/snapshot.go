@@ -42,7 +42,8 @@ func New(f *term.Factory) *cobra.Command {
 		Use:     "snapshot [NAME | --pvc PVC | -l SELECTOR | --cluster-schedule NAME]",
 		GroupID: term.GroupAct,
 		Short:   "Take snapshots now",
-		Long: "Take a snapshot of every PVC of a schedule now (by default, of the only one of the namespace), of all schedules that a label selector matches, of all\n" +
+		Long: "Take a snapshot of every PVC of a schedule now (by default, of the only one of the namespace),\n" +
+			"of all schedules that a label selector matches, of all\n" +
 			"schedules of a ClusterSnapshotSchedule, or of one PVC under each schedule that selects it. This also\n" +
 			"works while the schedule is suspended. The request is the annotation " + v1alpha1.AnnotationRequestedAt + "\n" +
 			"of the schedule, with the next full second of the API server's clock; the operator takes the snapshots. A\n" +
@@ -69,21 +70,15 @@ func New(f *term.Factory) *cobra.Command {
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			wait.Flags.Since = f.Clock.Now()
 			name, err := term.OneSchedule(args)
-			named := term.Given(name, claim, cluster, scope.Selector)
-			switch {
+			if err == nil {
+				err = wait.check(f, hold)
+			}
+			switch named := term.Given(name, claim, cluster, scope.Selector); {
 			case err != nil:
 				return err
 			case named > 1 || scope.AllNamespaces && scope.Selector == "":
 				return errors.New("specify only one of NAME, --pvc, -l and --cluster-schedule; -A needs -l")
-			case hold != "" && wait.Until == "":
-				wait.Until = untilCut
-			case wait.Mark.key != "" && wait.Until == "":
-				return errors.New("--mark is for the snapshots that --wait waits for")
-			}
-			if f.DryRun.On() && wait.Until != "" {
-				return errors.New("--wait has nothing to wait for with --dry-run")
-			}
-			if named == 0 {
+			case named == 0:
 				if name, err = view.OnlySchedule(ctx, f); err != nil {
 					return err
 				}

@@ -54,6 +54,20 @@ func (w *snapshotWait) AddFlags(cmd *cobra.Command) {
 	cmd.Flags().Var(&w.Mark, "mark", "Annotate the snapshots that are ready, or cut, before the timeout, such as with quiesced=true.")
 }
 
+// check checks what the flags mean together: a hold is set once a snapshot is cut.
+func (w *snapshotWait) check(f *term.Factory, hold string) error {
+	switch {
+	case hold != "" && w.Until == "":
+		w.Until = untilCut
+	case w.Mark.key != "" && w.Until == "":
+		return errors.New("--mark is for the snapshots that --wait waits for")
+	}
+	if f.DryRun.On() && w.Until != "" {
+		return errors.New("--wait has nothing to wait for with --dry-run")
+	}
+	return nil
+}
+
 // untilValue is the value of --wait.
 type untilValue string
 

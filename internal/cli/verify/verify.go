@@ -311,7 +311,7 @@ func NewReadData(f *term.Factory) *cobra.Command {
 				fmt.Fprintf(f.Out, "read %s with %d bytes\n", term.Plural(files, "file"), bytes)
 			}
 			if errors.Is(err, core.ErrDenied) {
-				return fmt.Errorf("%w: %s", term.ErrInconclusive, err)
+				return fmt.Errorf("%w: %s", term.ErrInconclusive, err.Error())
 			}
 			return err
 		},
