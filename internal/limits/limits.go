@@ -71,7 +71,7 @@ func (l *Limits) MayCreate(now time.Time, c Create) (Reason, []Wake) {
 	existing := l.flights[s.id()]
 	if existing == nil {
 		if why, of, until := l.refuses(now, &c); why != "" {
-			l.leaveVolume(req) // the reason applies to every key of the volume, so this key gives up its turn
+			l.leaveVolume(req) // the reason applies to every key of the volume, so that no key is woken for it
 			l.giveUp(now, req)
 			l.waitFor(now, &c, of, until)
 			l.settle(now, lim)

@@ -24,8 +24,8 @@ type queue struct {
 	// namespaces are those of which keys of each kind wait, and keys is how many of each namespace do.
 	namespaces [kindCount]ring[schedules]
 	keys       map[string]int
-	// arrivals and turns count.
-	arrivals, turns int
+	// arrivals and positions count keys and members of rings.
+	arrivals, positions int
 }
 
 // schedules are those of a namespace of which keys wait.
@@ -68,11 +68,11 @@ func (q *queue) push(w *waiter) {
 	w.arrival = q.arrivals
 	q.waiting[w.req] = w
 	q.keys[w.namespace()]++
-	namespace := q.namespaces[w.kind()].get(w.namespace(), q.turn(), func() schedules { return schedules{newRing[*waiters]()} })
-	heap.Push(namespace.of.get(w.req.Parent.Name, q.turns, func() *waiters { return &waiters{} }).of, w)
+	namespace := q.namespaces[w.kind()].get(w.namespace(), q.nextPosition(), func() schedules { return schedules{newRing[*waiters]()} })
+	heap.Push(namespace.of.get(w.req.Parent.Name, q.positions, func() *waiters { return &waiters{} }).of, w)
 }
 
-func (q *queue) turn() int { q.turns++; return q.turns }
+func (q *queue) nextPosition() int { q.positions++; return q.positions }
 
 // weigh sets the weight of a key that waits: the group may have changed.
 func (q *queue) weigh(w *waiter, weight int) {
@@ -128,7 +128,7 @@ func (q *queue) take(w *waiter) {
 // postpone makes a key wait behind the others of its schedule, and its schedule behind the others of the namespace.
 func (q *queue) postpone(w *waiter, now time.Time) {
 	of := &q.namespaces[w.kind()].find(w.namespace()).of
-	of.last(w.req.Parent.Name, q.turn())
+	of.last(w.req.Parent.Name, q.nextPosition())
 	q.arrivals++
 	w.since, w.arrival = now, q.arrivals
 	heap.Fix(of.find(w.req.Parent.Name).of, w.index)
@@ -136,10 +136,10 @@ func (q *queue) postpone(w *waiter, now time.Time) {
 
 // last makes a namespace the last of those that wait, and one of its schedules, if there is one of the name.
 func (q *queue) last(namespace, schedule string) {
-	turn := q.turn()
+	position := q.nextPosition()
 	for kind := range kindCount {
-		if q.namespaces[kind].last(namespace, turn); schedule != "" && q.namespaces[kind].find(namespace) != nil {
-			q.namespaces[kind].find(namespace).of.last(schedule, turn)
+		if q.namespaces[kind].last(namespace, position); schedule != "" && q.namespaces[kind].find(namespace) != nil {
+			q.namespaces[kind].find(namespace).of.last(schedule, position)
 		}
 	}
 }
@@ -150,10 +150,10 @@ func (s *schedules) next() *waiter { return (*memberOf[*waiters](s.first()).of)[
 // before returns whether one of two keys, each the next of its namespace and kind, comes before the other.
 func (q *queue) before(a, b *waiter) bool {
 	m, n := q.namespaces[a.kind()].find(a.namespace()), q.namespaces[b.kind()].find(b.namespace())
-	if m.turn != n.turn {
-		return m.turn < n.turn
+	if m.position != n.position {
+		return m.position < n.position
 	}
-	return m.of.find(a.req.Parent.Name).turn < n.of.find(b.req.Parent.Name).turn
+	return m.of.find(a.req.Parent.Name).position < n.of.find(b.req.Parent.Name).position
 }
 
 // othersWait returns whether keys of other namespaces wait.

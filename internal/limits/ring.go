@@ -11,11 +11,11 @@ type ring[T any] struct {
 	members map[string]*list.Element
 }
 
-// member is one of a ring. Of two members, of whichever rings of a queue, the one with the smaller turn is next.
+// member is one of a ring. Of two members, of whichever rings of a queue, the one with the smaller position is next.
 type member[T any] struct {
-	name string
-	turn int
-	of   T
+	name     string
+	position int
+	of       T
 }
 
 func newRing[T any]() ring[T] { return ring[T]{order: list.New(), members: map[string]*list.Element{}} }
@@ -36,11 +36,11 @@ func (r *ring[T]) find(name string) *member[T] {
 }
 
 // get returns a member. A new one is next after all others.
-func (r *ring[T]) get(name string, turn int, create func() T) *member[T] {
+func (r *ring[T]) get(name string, position int, create func() T) *member[T] {
 	if m := r.find(name); m != nil {
 		return m
 	}
-	m := &member[T]{name: name, turn: turn, of: create()}
+	m := &member[T]{name: name, position: position, of: create()}
 	r.members[name] = r.order.PushBack(m)
 	return m
 }
@@ -51,9 +51,9 @@ func (r *ring[T]) remove(name string) {
 }
 
 // last makes a member the last, if there is one of the name.
-func (r *ring[T]) last(name string, turn int) {
+func (r *ring[T]) last(name string, position int) {
 	if e := r.members[name]; e != nil {
-		memberOf[T](e).turn = turn
+		memberOf[T](e).position = position
 		r.order.MoveToBack(e)
 	}
 }

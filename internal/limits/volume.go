@@ -30,9 +30,9 @@ func (v *Volume) limited() bool { return v.Max > 0 || v.Spacing > 0 }
 type volume struct {
 	flights map[id]*flight
 	waiting map[Request]volumeWaiter
-	// turn is the key that was woken: until a time, no other may take its place.
-	turn      Request
-	turnUntil time.Time
+	// woken is the key that was woken: until wokenUntil, no other may create a snapshot instead.
+	woken      Request
+	wokenUntil time.Time
 }
 
 // volumeWaiter is a key that waits for a volume: of which driver, and since when it lacks a
@@ -61,8 +61,8 @@ func (l *Limits) refuses(now time.Time, c *Create) (why Reason, of string, until
 func (l *Limits) volumeRefuses(now time.Time, c *Create, volume *Volume) (why Reason, until time.Time) {
 	count, newest := len(volume.Snapshots), volume.Newest
 	if v := l.volumes[volume.Name]; v != nil {
-		if v.turn != c.Request && now.Before(v.turnUntil) {
-			return VolumeLimit, v.turnUntil
+		if v.woken != c.Request && now.Before(v.wokenUntil) {
+			return VolumeLimit, v.wokenUntil
 		}
 		for _, f := range v.flights {
 			if !slices.Contains(volume.Snapshots, f.id.snapshot) { // the cache has it only since it was read, or not yet
@@ -127,9 +127,9 @@ func (l *Limits) waitFor(now time.Time, c *Create, volume string, until time.Tim
 	}
 }
 
-// leaveVolume makes a key wait for no volume. If it had the turn, nobody has it then. It
-// returns the volume for which it had it.
-func (l *Limits) leaveVolume(req Request) (turn string) {
+// leaveVolume makes a key wait for no volume. It returns the volume for which it was woken, so that
+// another key can be.
+func (l *Limits) leaveVolume(req Request) (of string) {
 	name, waits := l.waitsFor[req]
 	if !waits {
 		return ""
@@ -137,11 +137,11 @@ func (l *Limits) leaveVolume(req Request) (turn string) {
 	delete(l.waitsFor, req)
 	v := l.volumes[name]
 	delete(v.waiting, req)
-	if v.turn == req {
-		v.turn, v.turnUntil, turn = Request{}, time.Time{}, name
+	if v.woken == req {
+		v.woken, v.wokenUntil, of = Request{}, time.Time{}, name
 	}
 	l.forgetVolume(name)
-	return turn
+	return of
 }
 
 // volumeChanged wakes the keys that wait for a volume: the one that has lacked a snapshot
@@ -161,7 +161,7 @@ func (l *Limits) volumeChanged(now time.Time, name string) {
 		}
 		return strings.Compare(a.Parent.String()+a.MapKey, b.Parent.String()+b.MapKey)
 	})
-	v.turn, v.turnUntil = keys[0], now.Add(unsure)
+	v.woken, v.wokenUntil = keys[0], now.Add(unsure)
 	l.wake = append(l.wake, Wake{Request: keys[0]})
 	for _, req := range keys[1:] {
 		l.wake = append(l.wake, Wake{Request: req, After: unsure})

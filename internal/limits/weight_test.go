@@ -348,14 +348,14 @@ func TestACallTriesNoMoreGroupsTheMoreOfThemWait(t *testing.T) {
 		for i := range waiting {
 			g.want(fmt.Sprintf("evil/s-%d/g-%d", i%7, i), 2)
 		}
-		turns := func() int { return g.limits[testDriver].queue.turns }
+		positions := func() int { return g.limits[testDriver].queue.positions }
 		for range 100 { // over the reservation of the namespace, and the hours in which it gets no other
-			before := turns()
+			before := positions()
 			g.now = g.now.Add(5 * time.Minute)
 			g.ask("victim/s/0")
 			g.cut("victim/s/0")
 			g.see(snapshotOf("slow/s/0"), 0)
-			most = max(most, turns()-before)
+			most = max(most, positions()-before)
 		}
 		return most
 	}

@@ -102,8 +102,7 @@ func (m *Members) Reconcile(ctx context.Context, req reconcile.Request) (result 
 	if key.Parent.Name != "" {
 		defer m.Engine.Enqueue(key, 0)
 	}
-	schedule := m.Engine.Parent(key.Parent)
-	if deleting := schedule != nil && schedule.GetDeletionTimestamp() != nil; !ours || deleting || !lacks(group, m.Of(group)) {
+	if schedule := m.Engine.Parent(key.Parent); !ours || isDeleting(schedule) || !lacks(group, m.Of(group)) {
 		m.set(req.NamespacedName, nil)
 		if !ours { // it may be adopted, or its schedule created again
 			result.RequeueAfter = latest
@@ -154,6 +153,9 @@ func (m *Members) set(name types.NamespacedName, s *search) {
 		m.searches[name] = *s
 	}
 }
+
+// isDeleting returns whether an object that the cache may not have is being deleted.
+func isDeleting(o client.Object) bool { return o != nil && backup.Terminating(o) }
 
 // lacks returns whether a group snapshot that is cut lacks a member of a PVC of its record.
 func lacks(group *groupv1.VolumeGroupSnapshot, members []client.Object) bool {

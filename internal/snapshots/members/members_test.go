@@ -97,7 +97,7 @@ func (s *server) count(verb string) (n int) {
 func (s *server) labels(t *testing.T) string {
 	t.Helper()
 	var all snapshotv1.VolumeSnapshotList
-	if err := s.WithWatch.List(t.Context(), &all); err != nil {
+	if err := s.List(t.Context(), &all); err != nil {
 		t.Fatal(err)
 	}
 	s.verbs = s.verbs[:len(s.verbs)-1]

@@ -17,12 +17,12 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 )
 
-// deleteAll makes the deletes whose turn it is, after the guard has confirmed them.
+// deleteAll makes the deletes that the pace allows, after the guard has confirmed them.
 func (r *run) deleteAll(ctx context.Context) {
 	r.outcome.Waiting = r.work.Plan.Withheld
 	due, paced := r.due()
-	granted, turn := r.executor.Pace.Take(r.work.Request, len(paced))
-	r.turn, r.waits = turn, granted < len(paced)
+	granted, at := r.executor.Pace.Take(r.work.Request, len(paced))
+	r.deleteAt, r.waits = at, granted < len(paced)
 	due = append(due, paced[:granted]...)
 	if len(due) == 0 {
 		r.outcome.Waiting = r.outcome.Waiting || len(r.work.Plan.Delete) > 0
@@ -80,7 +80,7 @@ func (r *run) deletedUnseen(o client.Object) bool {
 }
 
 // unconfirmed backs off deletes that could not be confirmed, also those that have
-// yet to wait for their turn: events before the retry must not repeat the reads.
+// yet to wait for the pace: events before the retry must not repeat the reads.
 func (r *run) unconfirmed(ctx context.Context, due []plan.Removal, err error) {
 	if errors.Is(err, guard.ErrClockSkew) {
 		r.outcome.Paused = err

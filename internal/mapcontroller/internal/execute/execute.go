@@ -121,9 +121,9 @@ type run struct {
 	work     Work
 
 	outcome Outcome
-	// turn is the key's next turn to delete, and waits is set if deletes wait for one.
-	turn  time.Time
-	waits bool
+	// deleteAt is when the key may delete next, and waits is set if deletes wait for that.
+	deleteAt time.Time
+	waits    bool
 	// retry is why the pass has to be repeated, if not for a failed write.
 	retry error
 	// next is when the key falls due.
@@ -214,7 +214,7 @@ func (r *run) finish() time.Duration {
 		return f.Verb == VerbCreate || f.Verb == VerbUpdate
 	})
 	return r.executor.Attempts.Finish(r.work.Request, queue.Pass{
-		Failed: failed, Next: r.next, Wanted: wanted, Turn: r.turn, Waits: r.waits || r.outcome.Queued != "",
+		Failed: failed, Next: r.next, Wanted: wanted, DeleteAt: r.deleteAt, Waits: r.waits || r.outcome.Queued != "",
 	})
 }
 
@@ -270,7 +270,7 @@ func (r *run) object(ctx context.Context, verb Verb, o client.Object, write func
 func (r *run) tried(ctx context.Context, verb Verb, o client.Object, err error) {
 	if err != nil {
 		// Also where the object has changed or is gone: a cache that lags must not cost
-		// requests and turns until it catches up.
+		// requests and reservations until it catches up.
 		r.executor.Attempts.Failed(r.work.Request, o.GetUID(), r.result(ctx, verb, o, err))
 		return
 	}

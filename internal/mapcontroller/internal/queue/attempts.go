@@ -123,10 +123,10 @@ type Pass struct {
 	Next time.Time
 	// Wanted are the objects that the plan deletes, adopts or releases.
 	Wanted []client.Object
-	// Turn is when the key has its next turn to delete; zero: it has none. Waits is set if
-	// deletes wait for a turn, or creates until they may be made: what failed may still fail.
-	Turn  time.Time
-	Waits bool
+	// DeleteAt is when the key may delete next; zero: it has no reservation. Waits is set if
+	// deletes wait for one, or creates until they may be made: what failed may still fail.
+	DeleteAt time.Time
+	Waits    bool
 }
 
 // Finish ends a pass and returns the delay until the next one. Attempts at
@@ -140,7 +140,7 @@ func (a *Attempts) Finish(req plan.Request, p Pass) time.Duration {
 		}
 	}
 	sooner(p.Next)
-	sooner(p.Turn)
+	sooner(p.DeleteAt)
 	a.with(req, p.Failed, func(s *attempt) {
 		if p.Failed {
 			s.failures[wholePass] = s.failures[wholePass].again(now, nil)

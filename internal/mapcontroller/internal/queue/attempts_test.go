@@ -55,7 +55,7 @@ func TestDelayIsThatOfTheEarliest(t *testing.T) {
 				p.Next = clock.Now().Add(test.next)
 			}
 			if test.turn > 0 {
-				p.Turn, p.Waits = clock.Now().Add(test.turn), true
+				p.DeleteAt, p.Waits = clock.Now().Add(test.turn), true
 			}
 			if got := a.Finish(key, p); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)

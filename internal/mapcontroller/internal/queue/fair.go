@@ -12,13 +12,13 @@ import (
 )
 
 // fair holds the waiting keys of several parents. The parent that has had least is next: the
-// mass of one parent's keys delays one key of another by one turn, and one whose turns are
+// mass of one parent's keys delays one key of another by one pass, and one whose passes are
 // long waits until the others have had as much.
 type fair struct {
 	order []types.NamespacedName
 	keys  map[types.NamespacedName]*fifo[plan.Request]
 	// used is how much each parent has had. A parent that begins to wait starts at least, which
-	// is what the last chosen parent had, so that it cannot claim turns from the past.
+	// is what the last chosen parent had, so that it cannot claim passes from the past.
 	used  map[types.NamespacedName]int
 	least int
 }

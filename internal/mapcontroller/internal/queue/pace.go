@@ -15,12 +15,12 @@ import (
 )
 
 // Pace spreads deletes over time, because storage backends leak under bursts of
-// deletes. Each namespace has a turn, which one of its keys holds while the others wait; its
-// parents share it. So many parents in one namespace do not delay another namespace. A turn
-// is for the keys that wait, too, up to a burst: many keys with one delete each get as much as
+// deletes. Each namespace has a reservation, which one of its keys holds while the others wait; its
+// parents share it. So many parents in one namespace do not delay another namespace. A
+// reservation is for the keys that wait, too, up to a burst: many keys with one delete each get as much as
 // one key with many. It has a time of its own, so that many that wait do not wake one another.
 type Pace struct {
-	// Wake enqueues the key whose turn it is. It is called under the lock, and must not call
+	// Wake enqueues the key that may delete next. It is called under the lock, and must not call
 	// the Pace.
 	Wake func(plan.Request)
 
@@ -28,13 +28,13 @@ type Pace struct {
 	// limiter is nil if there is no limit.
 	limiter *rate.Limiter
 
-	mu    sync.Mutex
-	turns map[types.NamespacedName]*turn
+	mu           sync.Mutex
+	reservations map[types.NamespacedName]*reservation
 }
 
-// turn is that of one namespace. Its holder may delete n from a time on, which is at most wait
+// reservation is that of one namespace. Its holder may delete n from a time on, which is at most wait
 // away, and leaves the rest to the next of those waiting.
-type turn struct {
+type reservation struct {
 	holder  plan.Request
 	n       int
 	at      time.Time
@@ -42,7 +42,7 @@ type turn struct {
 	waiting fair
 }
 
-// namespaceOf returns the namespace of a parent; a parent without one has its own turn.
+// namespaceOf returns the namespace of a parent; a parent without one has its own reservation.
 func namespaceOf(parent types.NamespacedName) types.NamespacedName {
 	if parent.Namespace != "" {
 		parent.Name = ""
@@ -50,14 +50,14 @@ func namespaceOf(parent types.NamespacedName) types.NamespacedName {
 	return parent
 }
 
-// turnExpires is how long a key may leave its turn unused before another one of the
+// reservationExpires is how long a key may leave its reservation unused before another one of the
 // namespace gets it.
-const turnExpires = 10 * time.Second
+const reservationExpires = 10 * time.Second
 
 // NewPace returns a Pace of so many deletes per second, in bursts of as many; zero:
 // any number.
 func NewPace(c clock.PassiveClock, perSecond float64) *Pace {
-	p := &Pace{clock: c, turns: map[types.NamespacedName]*turn{}}
+	p := &Pace{clock: c, reservations: map[types.NamespacedName]*reservation{}}
 	if perSecond > 0 {
 		p.limiter = rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond)))
 	}
@@ -65,7 +65,7 @@ func NewPace(c clock.PassiveClock, perSecond float64) *Pace {
 }
 
 // Take returns how many of n deletes a key may make now. If these are fewer, it also
-// returns when the key has its next turn; zero if it is woken then.
+// returns when the key may delete next; zero if it is woken then.
 func (p *Pace) Take(req plan.Request, n int) (granted int, again time.Time) {
 	if p.limiter == nil || n == 0 {
 		p.Drop(req)
@@ -74,15 +74,15 @@ func (p *Pace) Take(req plan.Request, n int) (granted int, again time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	t := p.turns[namespaceOf(req.Parent)]
+	t := p.reservations[namespaceOf(req.Parent)]
 	if t == nil {
-		t = &turn{}
-		p.turns[namespaceOf(req.Parent)] = t
+		t = &reservation{}
+		p.reservations[namespaceOf(req.Parent)] = t
 	}
 	if t.at.Sub(now) > t.wait { // the clock was set back
 		t.at = now.Add(t.wait)
 	}
-	if t.holder != req && now.Sub(t.at) < turnExpires {
+	if t.holder != req && now.Sub(t.at) < reservationExpires {
 		t.waiting.push(req)
 		return 0, again
 	}
@@ -107,11 +107,11 @@ func (p *Pace) Take(req plan.Request, n int) (granted int, again time.Time) {
 	return granted, again
 }
 
-// Drop gives up the turn of a key that has no deletes any more.
+// Drop gives up the reservation of a key that has no deletes any more.
 func (p *Pace) Drop(req plan.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if t := p.turns[namespaceOf(req.Parent)]; t != nil {
+	if t := p.reservations[namespaceOf(req.Parent)]; t != nil {
 		t.waiting.remove(req)
 		if t.holder == req {
 			p.advance(t, namespaceOf(req.Parent))
@@ -119,8 +119,8 @@ func (p *Pace) Drop(req plan.Request) {
 	}
 }
 
-// reserve gives a key the namespace's next turn, with a delete for each that waits.
-func (p *Pace) reserve(t *turn, req plan.Request, n int) {
+// reserve gives a key the namespace's next reservation, with a delete for each that waits.
+func (p *Pace) reserve(t *reservation, req plan.Request, n int) {
 	now := p.clock.Now()
 	t.waiting.remove(req)
 	t.holder, t.n = req, min(n+t.waiting.len(), p.limiter.Burst())
@@ -128,12 +128,12 @@ func (p *Pace) reserve(t *turn, req plan.Request, n int) {
 	t.at = now.Add(t.wait)
 }
 
-// advance makes the next key the holder, and wakes it. If nothing is left of the turn, the key
+// advance makes the next key the holder, and wakes it. If nothing is left of the reservation, the key
 // reserves its own when it knows how much it wants to delete.
-func (p *Pace) advance(t *turn, name types.NamespacedName) {
+func (p *Pace) advance(t *reservation, name types.NamespacedName) {
 	req, ok := t.waiting.pop()
 	if !ok {
-		delete(p.turns, name)
+		delete(p.reservations, name)
 		return
 	}
 	t.holder = req

@@ -95,9 +95,9 @@ func TestPace(t *testing.T) {
 		"a turn that is not used is somebody else's": {perSecond: 2, asks: []ask{
 			{parent: "p", key: "a", n: 2, want: 2},
 			{parent: "p", key: "b", n: 2, wantWait: time.Second},
-			{parent: "p", key: "c", n: 1, after: time.Second + turnExpires - time.Millisecond},
-			{parent: "p", key: "c", n: 1, after: time.Second + turnExpires, want: 1},
-			{parent: "p", key: "b", n: 1, after: time.Second + turnExpires, want: 1},
+			{parent: "p", key: "c", n: 1, after: time.Second + reservationExpires - time.Millisecond},
+			{parent: "p", key: "c", n: 1, after: time.Second + reservationExpires, want: 1},
+			{parent: "p", key: "b", n: 1, after: time.Second + reservationExpires, want: 1},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -316,8 +316,8 @@ func TestPaceIsFair(t *testing.T) {
 		if !lateAsked.IsZero() && lateDone.Sub(lateAsked).Seconds() > float64(own+1)/perSecond+float64(others+1)+0.01 {
 			t.Fatalf("one delete waited %s behind %d of its namespace and %d turns", lateDone.Sub(lateAsked), own, others)
 		}
-		if len(p.turns) > 0 {
-			t.Fatalf("%d turns are left", len(p.turns))
+		if len(p.reservations) > 0 {
+			t.Fatalf("%d reservations are left", len(p.reservations))
 		}
 	})
 }
