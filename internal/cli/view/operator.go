@@ -4,6 +4,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -39,17 +40,15 @@ func OperatorNamespaces(ctx context.Context, f *term.Factory) []string {
 	return sets.List(found)
 }
 
-// OperatorDeployments returns the Deployments of the operator in some namespaces.
+// OperatorDeployments returns the Deployments of the operator in some namespaces, and the error of the first that could not be read.
 func OperatorDeployments(ctx context.Context, f *term.Factory, namespaces []string) (all []appsv1.Deployment, err error) {
 	for _, namespace := range namespaces {
 		found := &appsv1.DeploymentList{}
-		err := f.List(ctx, found, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": snapshots.Name})
-		if err != nil {
-			return all, err
-		}
+		failed := f.List(ctx, found, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": snapshots.Name})
+		err = cmp.Or(err, failed)
 		all = append(all, found.Items...)
 	}
-	return all, nil
+	return all, err
 }
 
 // managerContainer is the operator's container, in its Deployment.
