@@ -53,3 +53,8 @@ func errorOf(o client.Object) (message *string, erring bool) {
 // sidecarWords finds the driver's words among those of csi-snapshotter, which name the volume first:
 // in Azure, its ID alone is 170 bytes long, and nothing of what the driver says would be left.
 var sidecarWords = regexp.MustCompile(`(?s)^Failed to [a-z ]+: failed to take snapshot of the volume .+?: (".+")$`)
+
+// Answered returns whether the csi-snapshotter has reacted to a content: it has a handle of the storage, or an error.
+func Answered(c *snapshotv1.VolumeSnapshotContent) bool {
+	return c.Status != nil && (c.Status.SnapshotHandle != nil || c.Status.Error != nil)
+}

@@ -39,7 +39,7 @@ var definitions = []definition{
 // Where the missing definitions are.
 const (
 	installSnapshots = "kubectl apply -k 'https://github.com/kubernetes-csi/external-snapshotter/client/config/crd?ref=v8.7.0'"
-	installOurs      = "install the operator's release again: its CustomResourceDefinitions are in install.yaml, and in the chart's folder crds"
+	installOurs      = "install the CustomResourceDefinitions of the operator's release again: crds.yaml, or the chart"
 )
 
 func checkDefinitions(s *seen) (all found) {

@@ -65,8 +65,8 @@ func checkSchedules(s *seen) (all found) {
 			all.problem("kubectl snapsched status "+in, "the spec of SnapshotSchedule %s/%s is invalid: %v", x.Namespace, x.Name, err)
 			continue
 		case decided.Suspend && snapshots.IsChild(x):
-			all.problem("kubectl snapsched resume --cluster-schedule "+x.Name, "SnapshotSchedule %s/%s is suspended, as its ClusterSnapshotSchedule says, "+
-				"or because that does not select the namespace", x.Namespace, x.Name)
+			all.problem("kubectl snapsched resume --cluster-schedule "+x.Name, "SnapshotSchedule %s/%s is suspended, as its "+
+				"ClusterSnapshotSchedule says, or because that does not select the namespace", x.Namespace, x.Name)
 			continue
 		case decided.Suspend:
 			all.problem("kubectl snapsched resume "+in, "SnapshotSchedule %s/%s is suspended", x.Namespace, x.Name)
@@ -86,13 +86,15 @@ func checkSchedules(s *seen) (all found) {
 		case takes:
 			protects++
 		case skipped > 0:
-			all.problem("kubectl snapsched status "+in, "SnapshotSchedule %s/%s protects nothing: none of its PVCs can be snapshotted", x.Namespace, x.Name)
+			all.problem("kubectl snapsched status "+in,
+				"SnapshotSchedule %s/%s protects nothing: none of its PVCs can be snapshotted", x.Namespace, x.Name)
 		default:
 			all.problem("kubectl snapsched status "+in, "SnapshotSchedule %s/%s protects nothing: it selects no PVC", x.Namespace, x.Name)
 		}
 	}
 	if protects > 0 || len(s.schedules) == 0 {
-		all.ok("%s of %d select PVCs that can be snapshotted; kubectl snapsched coverage says which are protected", term.Plural(protects, "SnapshotSchedule"), len(s.schedules))
+		all.ok("%s of %d select PVCs that can be snapshotted; kubectl snapsched coverage says which are protected",
+			term.Plural(protects, "SnapshotSchedule"), len(s.schedules))
 	}
 	return all.bounded("SnapshotSchedules")
 }
@@ -125,7 +127,8 @@ func checkSnapshots(s *seen) (all found) {
 			if why != "" {
 				why = ": " + why
 			}
-			all.problem(describe, "%s %s/%s is not ready after %s%s", kind, o.GetNamespace(), o.GetName(), term.Age(s.now, o.GetCreationTimestamp().Time), why)
+			age := term.Age(s.now, o.GetCreationTimestamp().Time)
+			all.problem(describe, "%s %s/%s is not ready after %s%s", kind, o.GetNamespace(), o.GetName(), age, why)
 		}
 	}
 	if len(all) == 0 {
@@ -136,28 +139,44 @@ func checkSnapshots(s *seen) (all found) {
 
 // checkLeftovers finds what is left of snapshots and rollbacks.
 func checkLeftovers(s *seen) (all found) {
+	s.checkContents(&all)
 	needed := sets.New[string]()
 	for _, r := range s.rollbacks {
 		needed.Insert(r.ID)
-		all.problem(r.Remedy, "a rollback of %s in namespace %s is unfinished since %s", strings.Join(r.Claims, ", "), r.Namespace, term.Age(s.now, r.BeganTime.Time))
+		all.problem(r.Remedy, "a rollback of %s in namespace %s is unfinished since %s", strings.Join(r.Claims, ", "), r.Namespace,
+			term.Age(s.now, r.BeganTime.Time))
 	}
+	if !s.denied(&all, "rollbacks", inventory) { // else what an unfinished rollback needs is not known
+		s.checkReplaced(&all, needed)
+	}
+	if len(all) == 0 {
+		all.ok("nothing is left of rollbacks and deleted snapshots")
+	}
+	return all.bounded("objects")
+}
+
+// checkContents finds the contents whose snapshot does not exist.
+func (s *seen) checkContents(all *found) {
 	for i := range s.contents {
 		c := &s.contents[i]
-		ref := types.NamespacedName{Namespace: c.Spec.VolumeSnapshotRef.Namespace, Name: c.Spec.VolumeSnapshotRef.Name}
-		if uid, exists := s.anywhere[ref]; s.anywhere == nil || s.now.Sub(c.CreationTimestamp.Time) < settles ||
-			exists && (c.Spec.VolumeSnapshotRef.UID == "" || uid == string(c.Spec.VolumeSnapshotRef.UID)) {
+		of := c.Spec.VolumeSnapshotRef
+		uid, exists := s.anywhere[types.NamespacedName{Namespace: of.Namespace, Name: of.Name}]
+		if s.anywhere == nil || s.now.Sub(c.CreationTimestamp.Time) < settles || exists && (of.UID == "" || uid == string(of.UID)) {
 			continue
 		}
-		all.problem("kubectl describe volumesnapshotcontent "+c.Name, "VolumeSnapshotContent %s (%s, deletionPolicy %s) is of VolumeSnapshot %s, which does not exist: "+
-			"the storage keeps its data", c.Name, term.Age(s.now, c.CreationTimestamp.Time), c.Spec.DeletionPolicy, ref)
+		all.problem("kubectl describe volumesnapshotcontent "+c.Name,
+			"VolumeSnapshotContent %s (%s, deletionPolicy %s) is of VolumeSnapshot %s/%s, which does not exist: the storage keeps its data",
+			c.Name, term.Age(s.now, c.CreationTimestamp.Time), c.Spec.DeletionPolicy, of.Namespace, of.Name)
 	}
-	if s.denied(&all, "rollbacks") || s.unread[inventory] != nil {
-		return all.bounded("objects") // what an unfinished rollback needs is not known
-	}
+}
+
+// checkReplaced finds what rollbacks have left on purpose, but for those that are unfinished.
+func (s *seen) checkReplaced(all *found, needed sets.Set[string]) {
 	for i := range s.volumes {
 		if v := &s.volumes[i]; needed.Len() == 0 && s.replaced.Has(v.Name) && v.Status.Phase == corev1.VolumeReleased {
 			capacity := v.Spec.Capacity[corev1.ResourceStorage]
-			all.left(s, v, fmt.Sprintf("kubectl describe persistentvolume %s", v.Name), "PersistentVolume %s (%s) has the data from before a rollback", v.Name, capacity.String())
+			all.left(s, v, "kubectl describe persistentvolume "+v.Name,
+				"PersistentVolume %s (%s) has the data from before a rollback", v.Name, capacity.String())
 		}
 	}
 	for o := range s.snapshots() {
@@ -168,10 +187,6 @@ func checkLeftovers(s *seen) (all found) {
 				cmp.Or(backup.SizeText(o), "of unknown size"), id)
 		}
 	}
-	if len(all) == 0 {
-		all.ok("nothing is left of rollbacks and deleted snapshots")
-	}
-	return all.bounded("objects")
 }
 
 // left adds what a rollback has left on purpose: a problem once it is old.

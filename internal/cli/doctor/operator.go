@@ -43,7 +43,8 @@ func checkOperator(s *seen) (all found) {
 		return all
 	}
 	if len(s.deployments) == 0 {
-		all.unknown("kubectl get deployments -A -l app.kubernetes.io/name=snapshotschedule", "no Deployment of it is found: its version is not known")
+		all.unknown("kubectl get deployments -A -l app.kubernetes.io/name=snapshotschedule",
+			"no Deployment of it is found: its version is not known")
 	}
 	plugin := version.Get().Version
 	for i := range s.deployments {
@@ -55,7 +56,8 @@ func checkOperator(s *seen) (all found) {
 		case version.Image() == "":
 			all.unknown("", "Deployment %s/%s runs %s; this plugin is a development build, and cannot compare", d.Namespace, d.Name, image)
 		case runs != plugin && "v"+runs != plugin:
-			all.problem("install the plugin and the operator of the same release", "Deployment %s/%s runs version %s, and this plugin is %s", d.Namespace, d.Name, runs, plugin)
+			all.problem("install the plugin and the operator of the same release",
+				"Deployment %s/%s runs version %s, and this plugin is %s", d.Namespace, d.Name, runs, plugin)
 		default:
 			all.ok("Deployment %s/%s runs %s, as this plugin", d.Namespace, d.Name, runs)
 		}
@@ -98,7 +100,7 @@ func lackingRights(ctx context.Context, f *term.Factory, deployments []appsv1.De
 		user := fmt.Sprintf("system:serviceaccount:%s:%s", deployments[i].Namespace, account)
 		for _, r := range rights {
 			resource, below, _ := strings.Cut(r.resource, "/")
-			for _, verb := range strings.Fields(r.verbs) {
+			for verb := range strings.FieldsSeq(r.verbs) {
 				review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 					User: user, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + deployments[i].Namespace, "system:authenticated"},
 					ResourceAttributes: &authorizationv1.ResourceAttributes{Group: r.group, Resource: resource, Subresource: below, Verb: verb},
@@ -134,8 +136,8 @@ func checkRights(s *seen) (all found) {
 	case !s.asked:
 		all.unknown("", "no Deployment of the operator is found, which names its account")
 	case len(s.lacking) > 0:
-		all.problem(strings.Join(s.lacking, "\n"), "the operator lacks %s; install its release again, or, if it has roles in single namespaces, compare them",
-			term.Plural(len(s.lacking), "right"))
+		all.problem(strings.Join(s.lacking, "\n"),
+			"the operator lacks %s; install its release again, or, if it has roles in single namespaces, compare them", term.Plural(len(s.lacking), "right"))
 	default:
 		all.ok("it has all that its release asks for")
 	}

@@ -101,9 +101,12 @@ func see(ctx context.Context, f *term.Factory, scope *term.Scope, rollbacks Roll
 	} else if !s.inventory.Classes.Known {
 		s.note("volumesnapshotclasses", errDenied)
 	}
-	s.storage = readAll(ctx, f, s, "storageclasses", &storagev1.StorageClassList{}, func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
-	s.drivers = readAll(ctx, f, s, "csidrivers", &storagev1.CSIDriverList{}, func(l *storagev1.CSIDriverList) []storagev1.CSIDriver { return l.Items })
-	s.volumes = readAll(ctx, f, s, "persistentvolumes", &corev1.PersistentVolumeList{}, func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume { return l.Items })
+	s.storage = readAll(ctx, f, s, "storageclasses", &storagev1.StorageClassList{},
+		func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
+	s.drivers = readAll(ctx, f, s, "csidrivers", &storagev1.CSIDriverList{},
+		func(l *storagev1.CSIDriverList) []storagev1.CSIDriver { return l.Items })
+	s.volumes = readAll(ctx, f, s, "persistentvolumes", &corev1.PersistentVolumeList{},
+		func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume { return l.Items })
 	s.contents = readAll(ctx, f, s, "volumesnapshotcontents", &snapshotv1.VolumeSnapshotContentList{},
 		func(l *snapshotv1.VolumeSnapshotContentList) []snapshotv1.VolumeSnapshotContent { return l.Items })
 	if len(s.contents) > 0 {
@@ -164,7 +167,7 @@ func readAll[L client.ObjectList, T any](ctx context.Context, f *term.Factory, s
 }
 
 // denied adds a point for each of some resources that could not be read, and returns whether there is one.
-func (s *seen) denied(all *found, resources ...string) (any bool) {
+func (s *seen) denied(all *found, resources ...string) (is bool) {
 	for _, resource := range resources {
 		switch err := s.unread[resource]; {
 		case err == nil:
@@ -172,11 +175,12 @@ func (s *seen) denied(all *found, resources ...string) (any bool) {
 		case resource == inventory: // the error says what
 			all.unknown("", "PVCs and snapshots could not be read: %s", term.MessageOf(err))
 		case apierrors.IsForbidden(err):
-			all.unknown("kubectl auth can-i "+cmp.Or(verbs[resource], "list")+" "+resource+" -A", "you may not %s %s", cmp.Or(verbs[resource], "list"), resource)
+			verb := cmp.Or(verbs[resource], "list")
+			all.unknown("kubectl auth can-i "+verb+" "+resource+" -A", "you may not %s %s", verb, resource)
 		default:
 			all.unknown("", "%s could not be read: %s", resource, term.MessageOf(err))
 		}
-		any = true
+		is = true
 	}
-	return any
+	return is
 }

@@ -75,44 +75,49 @@ func checkDrivers(s *seen) (all found) {
 			classes[class.Driver] = append(classes[class.Driver], class)
 		}
 	}
-	knowsDrivers := s.unread["csidrivers"] == nil
 	for _, name := range sets.List(used.Union(sets.KeySet(classes))) {
-		known, _ := drivers.Find(name)
-		of := classes[name]
-		switch isInstalled := installed.Has(name); {
-		case known.NoSnapshots:
-			all.ok("%s (%s) takes no snapshots; kubectl snapsched coverage names its PVCs", name, known.Storage)
-		case strings.HasPrefix(name, "kubernetes.io/") || len(of) == 0 && !isInstalled && knowsDrivers:
-			all.ok("%s is no CSI driver, and takes no snapshots; kubectl snapsched coverage names its PVCs", name)
-		case !isInstalled && knowsDrivers:
-			all.problem("kubectl get csidrivers", "VolumeSnapshotClass %s is of driver %s, which is not installed: there is no CSIDriver of the name",
-				of[0].Name, name)
-		default:
-			s.checkDriver(&all, name, of)
-		}
+		s.checkDriver(&all, name, classes[name], installed.Has(name) || s.unread["csidrivers"] != nil)
 	}
 	return all
 }
 
-// checkDriver examines the classes and the sidecar of a driver that can take snapshots.
-func (s *seen) checkDriver(all *found, name string, classes []*snapshotv1.VolumeSnapshotClass) {
+// checkDriver examines a driver, which may be installed.
+func (s *seen) checkDriver(all *found, name string, classes []*snapshotv1.VolumeSnapshotClass, mayExist bool) {
+	switch known, _ := drivers.Find(name); {
+	case known.NoSnapshots:
+		all.ok("%s (%s) takes no snapshots; kubectl snapsched coverage names its PVCs", name, known.Storage)
+	case strings.HasPrefix(name, "kubernetes.io/") || len(classes) == 0 && !mayExist:
+		all.ok("%s is no CSI driver, and takes no snapshots; kubectl snapsched coverage names its PVCs", name)
+	case !mayExist:
+		all.problem("kubectl get csidrivers", "VolumeSnapshotClass %s is of driver %s, which is not installed: no CSIDriver has the name",
+			classes[0].Name, name)
+	default:
+		s.checkClasses(all, name, classes)
+		s.checkLimits(all, name, classes)
+		s.checkSidecar(all, name)
+	}
+}
+
+// newClass is the command that creates the default class of a driver.
+const newClass = `echo '{"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshotClass","metadata":{"name":"%[1]s",` +
+	`"annotations":{"snapshot.storage.kubernetes.io/is-default-class":"true"}},"driver":"%[1]s","deletionPolicy":"Delete"}' | ` +
+	`kubectl create -f -`
+
+// checkClasses examines the classes of a driver that can take snapshots.
+func (s *seen) checkClasses(all *found, name string, classes []*snapshotv1.VolumeSnapshotClass) {
 	if len(classes) == 0 {
-		all.problem(fmt.Sprintf(`echo '{"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshotClass","metadata":{"name":"%s","annotations":`+
-			`{"snapshot.storage.kubernetes.io/is-default-class":"true"}},"driver":"%s","deletionPolicy":"Delete"}' | kubectl create -f -`, name, name),
-			"driver %s has no VolumeSnapshotClass: no snapshot is taken of its PVCs", name)
+		all.problem(fmt.Sprintf(newClass, name), "driver %s has no VolumeSnapshotClass: no snapshot is taken of its PVCs", name)
 	} else if wrong := s.inventory.Classes.Wrong(name); wrong != "" {
 		all.problem("", "%s", wrong) // which has the command
 	} else {
 		all.ok("%s has a default VolumeSnapshotClass", name)
 	}
-	s.checkLimits(all, name, classes)
 	for _, class := range classes {
 		if class.DeletionPolicy == snapshotv1.VolumeSnapshotContentRetain {
 			all.problem(fmt.Sprintf(`kubectl patch volumesnapshotclass %s --type=merge -p '{"deletionPolicy":"Delete"}'`, class.Name),
-				"VolumeSnapshotClass %s has the deletionPolicy Retain: the storage keeps, and bills, every snapshot that a schedule deletes", class.Name)
+				"VolumeSnapshotClass %s has the deletionPolicy Retain: the storage keeps, and bills, what a schedule deletes", class.Name)
 		}
 	}
-	s.checkSidecar(all, name)
 }
 
 // checkLimits finds the limits of a driver that none of its classes states: the strictest value of them holds.
@@ -134,25 +139,30 @@ func (s *seen) checkLimits(all *found, name string, classes []*snapshotv1.Volume
 // checkSidecar says whether the csi-snapshotter of a driver reacts: it gives contents a handle, or an error. One that waits behind
 // others has newer ones beside it that have a handle.
 func (s *seen) checkSidecar(all *found, name string) {
-	var waits *snapshotv1.VolumeSnapshotContent
-	var newest time.Time
+	var waits, answered *snapshotv1.VolumeSnapshotContent
 	for i := range s.contents {
 		c := &s.contents[i]
 		switch {
 		case c.Spec.Driver != name || c.Spec.Source.VolumeHandle == nil || c.DeletionTimestamp != nil:
-		case c.Status != nil && (c.Status.SnapshotHandle != nil || c.Status.Error != nil):
-			if c.CreationTimestamp.After(newest) {
-				newest = c.CreationTimestamp.Time
-			}
-		case waits == nil || c.CreationTimestamp.Before(&waits.CreationTimestamp):
+		case backup.Answered(c):
+			answered = later(answered, c)
+		case waits == nil || later(c, waits) == waits:
 			waits = c
 		}
 	}
 	switch {
-	case waits != nil && s.now.Sub(waits.CreationTimestamp.Time) >= silence && !newest.After(waits.CreationTimestamp.Time):
+	case waits == nil && answered == nil && s.unread["volumesnapshotcontents"] == nil:
+		all.unknown("", "%s has no VolumeSnapshotContent by which its csi-snapshotter could be seen", name)
+	case waits != nil && s.now.Sub(waits.CreationTimestamp.Time) >= silence && later(answered, waits) == waits:
 		all.problem("kubectl get pods -A | grep csi", "VolumeSnapshotContent %s is %s old, and the csi-snapshotter of %s has not reacted: "+
 			"the driver's controller has no such sidecar, or it is not running", waits.Name, term.Age(s.now, waits.CreationTimestamp.Time), name)
-	case newest.IsZero() && s.unread["volumesnapshotcontents"] == nil:
-		all.unknown("", "%s has no VolumeSnapshotContent by which its csi-snapshotter could be seen", name)
 	}
+}
+
+// later returns the content that was created later: b, if both were created at the same time, or a is nil.
+func later(a, b *snapshotv1.VolumeSnapshotContent) *snapshotv1.VolumeSnapshotContent {
+	if a == nil || !b.CreationTimestamp.Before(&a.CreationTimestamp) {
+		return b
+	}
+	return a
 }

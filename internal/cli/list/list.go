@@ -71,24 +71,10 @@ func (o *options) run(ctx context.Context, f *term.Factory, name string) error {
 		return errors.New("specify a schedule or --all-namespaces, not both")
 	}
 	now := f.Clock.Now()
-	var asOf time.Time
-	if o.asOf != "" {
-		server, err := f.ServerTime(ctx)
-		if err == nil {
-			asOf, err = f.AsOf(o.asOf, server)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	rows, err := read(ctx, f, &o.scope, name, now)
-	if err != nil {
-		return err
-	}
-	rows = slices.DeleteFunc(rows, func(r row) bool {
-		return o.claim != "" && !slices.Contains(r.Claims, o.claim) || !asOf.IsZero() && r.Time.After(asOf)
-	})
+	rows, err := o.read(ctx, f, name, now)
 	switch {
+	case err != nil:
+		return err
 	case o.output.Structured():
 		return o.output.PrintStructured(f.Out, map[string]any{"items": rows})
 	case o.output.Format == term.Names:
@@ -102,6 +88,24 @@ func (o *options) run(ctx context.Context, f *term.Factory, name string) error {
 		return o.scope.NothingFound(ctx, f)
 	}
 	return o.output.PrintTable(f.Out, o.table(rows, now))
+}
+
+// read returns the rows that the flags select.
+func (o *options) read(ctx context.Context, f *term.Factory, name string, now time.Time) ([]row, error) {
+	var asOf time.Time
+	if o.asOf != "" {
+		server, err := f.ServerTime(ctx)
+		if err == nil {
+			asOf, err = f.AsOf(o.asOf, server)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	rows, err := read(ctx, f, &o.scope, name, now)
+	return slices.DeleteFunc(rows, func(r row) bool {
+		return o.claim != "" && !slices.Contains(r.Claims, o.claim) || !asOf.IsZero() && r.Time.After(asOf)
+	}), err
 }
 
 // noneOf is the error about a PVC without snapshots: its name may be mistyped.

@@ -176,8 +176,8 @@ func (in *input) newClaims(s *v1alpha1.SnapshotSchedule) (all []client.Object) {
 	for key, value := range s.Spec.Selector.MatchLabels {
 		labels[key] = string(value)
 	}
-	if g := s.Spec.Group; g != nil && g.ByLabel != "" && labels[string(g.ByLabel)] == "" {
-		labels[string(g.ByLabel)] = "simulated"
+	if g := s.Spec.Group; g != nil && g.ByLabel != "" && labels[g.ByLabel] == "" {
+		labels[g.ByLabel] = "simulated"
 	}
 	for i := range in.claims {
 		claim := &corev1.PersistentVolumeClaim{Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}
@@ -251,7 +251,12 @@ func (in *input) simulate(r *result, judge *snapshots.Judge, of *view.Series, un
 			}
 		}
 	}
-	end := judge.Again(until, sim.Series().Judged())
+	r.end(&one, judge, sim.Series(), until)
+}
+
+// end adds a series as it is at the end.
+func (r *result) end(one *pvc, judge *snapshots.Judge, left *view.Series, until time.Time) {
+	end := judge.Again(until, left.Judged())
 	one.behind(until, &end)
 	one.AtEnd = len(end.Outputs)
 	for i, verdict := range end.Retention.Verdicts {
@@ -260,8 +265,8 @@ func (in *input) simulate(r *result, judge *snapshots.Judge, of *view.Series, un
 		}
 		r.Kept[cmp.Or(end.KeptFor[i], verdict.String())]++
 	}
-	r.Claims = append(r.Claims, one)
-	r.timeline.Rows = append(r.timeline.Rows, history.LineOf(sim.Series(), sim.Series().State(judge), &end, judge, until))
+	r.Claims = append(r.Claims, *one)
+	r.timeline.Rows = append(r.timeline.Rows, history.LineOf(left, left.State(judge), &end, judge, until))
 }
 
 // observe adds what a pass has decided, and what is left after it.

@@ -99,7 +99,8 @@ func New(f *term.Factory) *cobra.Command {
 	term.AddDuration(flags, &o.length, "for", 365*term.Day, false, "How much time passes, such as 30d or 1y.")
 	flags.StringSliceVar(&o.gone, "gone", nil, "PVCs that are deleted, and after which time, such as 1@60d.")
 	flags.StringSliceVar(&o.fail, "fail", nil, "For how long the storage fails, and after which time, such as 3d@30d.")
-	flags.StringVar(&o.driver, "driver", "", "CSI driver whose classes have the annotations that its page recommends. The operator keeps to max-per-volume; limits of time are reported.")
+	flags.StringVar(&o.driver, "driver", "", "CSI driver whose class has the annotations that its page recommends. The operator "+
+		"keeps to max-per-volume; limits of time are reported.")
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("driver", cobra.FixedCompletions(driverNames(), cobra.ShellCompDirectiveNoFileComp))

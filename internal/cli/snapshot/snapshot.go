@@ -84,7 +84,8 @@ func New(f *term.Factory) *cobra.Command {
 				}
 			}
 			r := &request{
-				f: f, output: &output, told: steps.Told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.Namespace, until: wait.Until, mark: wait.Mark,
+				f: f, output: &output, told: steps.Told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.Namespace,
+				until: wait.Until, mark: wait.Mark,
 			}
 			if err = r.holdFor(ctx, hold); err == nil {
 				err = r.ofAny(ctx, name, claim, cluster, &scope)
@@ -101,8 +102,8 @@ func New(f *term.Factory) *cobra.Command {
 	cmd.Flags().Lookup("all-namespaces").Usage = "Select the schedules of all namespaces."
 	wait.AddFlags(cmd)
 	output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
-	term.Ends(cmd, "a snapshot was refused or failed, or a schedule is left out", "time is up, which cancels nothing, or a snapshot could not "+
-		"be marked, because its driver reports a time of 1970, as if it had answered before it cut")
+	term.Ends(cmd, "a snapshot was refused or failed, or a schedule is left out", "time is up, which cancels nothing, or a snapshot could "+
+		"not be marked, because its driver reports a time of 1970, as if it had answered before it cut")
 	f.AddDryRun(cmd, false)
 	cmd.Flags().StringVar(&hold, "hold", "", "Wait until the snapshots are cut, and hold them then: until a time in RFC 3339, or for "+
 		"so long, such as 7d. Retention may delete another one for them, and them for the next one, if they are not held.")

@@ -13,8 +13,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
+// ProgressAfter is how soon a command says for what it waits, and ProgressEvery how often, at least.
 const (
-	// ProgressAfter is how soon a command says for what it waits, and ProgressEvery how often, at least.
 	ProgressAfter = 3 * time.Second
 	ProgressEvery = time.Minute
 )

@@ -125,7 +125,7 @@ func Ends(cmd *cobra.Command, found, late string) {
 // AddExitCodes lists the exit codes in the help of each command.
 func AddExitCodes(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
-		text := "Exit codes: 0 done"
+		codes := []string{"0 done"}
 		for _, one := range []struct {
 			code  int
 			words string
@@ -134,10 +134,10 @@ func AddExitCodes(root *cobra.Command) {
 			{ExitTimeout, cmd.Annotations[strconv.Itoa(ExitTimeout)]}, {ExitInterrupted, "interrupted"},
 		} {
 			if one.words != "" {
-				text += fmt.Sprintf("; %d %s", one.code, one.words)
+				codes = append(codes, fmt.Sprintf("%d %s", one.code, one.words))
 			}
 		}
-		cmd.Long += "\n\n" + text + "."
+		cmd.Long += "\n\nExit codes: " + strings.Join(codes, "; ") + "."
 	}
 }
 

@@ -37,8 +37,8 @@ func WrapHelp(root *cobra.Command, width int) {
 func wrapExamples(text string, width int) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		if strings.HasPrefix(line, "  # ") {
-			lines = append(lines, wrap(strings.TrimPrefix(line, "  # "), "  # ", "  # ", width)...)
+		if comment, is := strings.CutPrefix(line, "  # "); is {
+			lines = append(lines, wrap(comment, "  # ", "  # ", width)...)
 			continue
 		}
 		for len(line) > width {
