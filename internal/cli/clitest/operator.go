@@ -99,10 +99,10 @@ func DrawCase(t *rapid.T) (s *v1alpha1.SnapshotSchedule, found *view.Series, now
 	return s, drawSeries(t, s, now), now
 }
 
-// Life is what happens to a series under the operator in three days, if every
+// Simulate returns what happens to a series under the operator in three days, if every
 // snapshot is ready at once.
-func (op *Operator) Life(of *view.Series, now, until time.Time) (ends map[string]time.Time, taken []string) {
-	return op.LifeWith(Misfortune{}, of, now, until)
+func (op *Operator) Simulate(of *view.Series, now, until time.Time) (ends map[string]time.Time, taken []string) {
+	return op.SimulateWith(Misfortune{}, of, now, until)
 }
 
 // Misfortune is what happens to a series without the operator: the storage does nothing for some time, and the PVC is deleted.
@@ -124,8 +124,8 @@ func (m Misfortune) next(now, next time.Time) time.Time {
 	return next
 }
 
-// LifeWith is Life with a misfortune. Deletes count when they are decided.
-func (op *Operator) LifeWith(m Misfortune, of *view.Series, now, until time.Time) (ends map[string]time.Time, taken []string) {
+// SimulateWith is Simulate with a misfortune. Deletes count when they are decided.
+func (op *Operator) SimulateWith(m Misfortune, of *view.Series, now, until time.Time) (ends map[string]time.Time, taken []string) {
 	state := *of
 	state.Snapshots = nil
 	for _, o := range of.Snapshots {

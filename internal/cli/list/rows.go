@@ -150,14 +150,14 @@ const defaultReadyDeadline = time.Hour
 
 // decidedRows returns the rows of a series, in the order of its outputs.
 func decidedRows(judge *snapshots.Judge, of *view.Series, d *snapshots.Judgment, now time.Time, work int) []*row {
-	rows, ends := make([]*row, len(d.Outputs)), ahead.FatesOf(judge, of, now, now.Add(ahead.MaxAhead), work)
+	rows, ends := make([]*row, len(d.Outputs)), ahead.ForecastOf(judge, of, now, now.Add(ahead.MaxAhead), work)
 	for i, v := range d.Outputs {
 		s, verdict := &d.Series.Snapshots[i], d.Retention.Verdicts[i]
 		r := rowOf(v, now)
 		r.State = s.State(now, judge.ReadyDeadline()).String()
 		r.Rule, r.Because = verdict.String(), view.Explain(verdict)
 		if reason := d.KeptFor[i]; reason != "" {
-			r.Rule, r.Because = reason, view.SparedWords(reason, judge.KeptUntil(reason), verdict)
+			r.Rule, r.Because = reason, view.DelayedWords(reason, judge.KeptUntil(reason), verdict)
 		}
 		switch end, ended := ends.Ends[v.GetName()]; {
 		case ended:

@@ -252,10 +252,10 @@ func (c *Clone) cleanUp() change.Step {
 
 // dropContent deletes the content. Its data stays, as its policy is Retain.
 func (c *Clone) dropContent() change.Step {
-	switch _, told := c.Content.Annotations[beingDeleted]; {
+	switch _, marked := c.Content.Annotations[beingDeleted]; {
 	case c.Content.DeletionTimestamp == nil:
 		return change.Write("Delete VolumeSnapshotContent "+c.Name+"; its data stays", change.Change{Delete: c.Content})
-	case !told && c.Snapshot == nil:
+	case !marked && c.Snapshot == nil:
 		// The snapshot was deleted before it was bound, so the snapshot controller does not do this.
 		return change.Write("Release VolumeSnapshotContent "+c.Name, change.Annotate(c.Content, map[string]any{beingDeleted: "yes"}))
 	}

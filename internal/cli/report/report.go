@@ -186,7 +186,7 @@ func readClusterReport(ctx context.Context, f *term.Factory, scope *term.Scope, 
 	for i := range r.Schedules {
 		all = append(all, &r.Schedules[i].Status)
 	}
-	state.FindLife(ctx, f, all)
+	state.FillSilence(ctx, f, all)
 	r.Operator = state.ReadOperator(ctx, f)
 	return r, ctx.Err()
 }

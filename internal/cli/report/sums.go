@@ -91,7 +91,7 @@ func (p *page) actions() (all []Action) {
 		if c.Silent != nil {
 			all = append(all, Action{
 				Cluster: c.context, Name: "Operator", State: "no sign of life since " + term.Rounded(c.Silent.Silent),
-				Reason: "no snapshot is taken, and none is deleted", Advice: "see whether it runs", Command: c.command(c.Silent.LifeCommand()),
+				Reason: "no snapshot is taken, and none is deleted", Advice: "see whether it runs", Command: c.command(c.Silent.SilenceCommand()),
 				point: time.Unix(math.MinInt32, 0),
 			})
 		}

@@ -23,16 +23,16 @@ import (
 
 // provisioning is a wait for restored PVCs.
 type provisioning struct {
-	f      *term.Factory
-	left   map[string]types.UID // the PVCs that are not bound, by name
-	failed error
-	told   steps.Told
+	f       *term.Factory
+	left    map[string]types.UID // the PVCs that are not bound, by name
+	failed  error
+	printed steps.Printed
 }
 
 // wait follows the restored PVCs until they are bound. A PVC that is bound only when a
 // pod uses it is not waited for.
 func (r *restoration) wait(ctx context.Context, all []steps.Restored) error {
-	p := &provisioning{f: r.f, left: map[string]types.UID{}, told: steps.Told{}}
+	p := &provisioning{f: r.f, left: map[string]types.UID{}, printed: steps.Printed{}}
 	for _, one := range all {
 		p.left[one.Plan.Claim.Name] = one.Plan.Claim.UID
 		if one.Plan.WaitsForConsumer {
@@ -106,7 +106,7 @@ func (p *provisioning) explain(ctx context.Context) error {
 			if e.Reason == waitForFirstConsumer {
 				p.waitsForConsumer(name)
 			}
-			p.told.Once(p.f.ErrOut, fmt.Sprintf("%s: %s %s: %s", name, e.Type, e.Reason, e.Message))
+			p.printed.Once(p.f.ErrOut, fmt.Sprintf("%s: %s %s: %s", name, e.Type, e.Reason, e.Message))
 		}
 	}
 	return nil

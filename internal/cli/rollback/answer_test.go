@@ -26,7 +26,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
-// The lock is the first write. Who is told nothing after it leaves a workload that nobody else can roll back.
+// The lock is the first write. Who sees nothing after it leaves a workload that nobody else can roll back.
 //
 // Contract: BACK-1.
 func TestARollbackIsUnfinishedOnceItsLockMayBeWritten(t *testing.T) {
@@ -70,7 +70,7 @@ func TestARollbackIsUnfinishedOnceItsLockMayBeWritten(t *testing.T) {
 			}).Build()
 			r := &rollbackRun{f: &term.Factory{
 				IOStreams: genericiooptions.IOStreams{Out: io.Discard}, Namespace: a.Namespace, Client: c,
-			}, told: steps.Told{}}
+			}, printed: steps.Printed{}}
 			err = r.Unfinished(t.Context(), state, r.Sent(state, step, (&steps.Runner{Factory: r.f}).Send(t.Context(), step)))
 			if got := err != nil && strings.Contains(err.Error(), "The rollback is unfinished"); got != tc.wantUnfinished {
 				t.Errorf("unfinished = %t, want %t: %v", got, tc.wantUnfinished, err)

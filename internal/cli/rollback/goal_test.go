@@ -64,7 +64,7 @@ func testRollback(c client.WithWatch, at time.Time, asOf string) *rollbackRun {
 		f: &term.Factory{
 			IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Namespace: "shop", Client: c, Clock: testclock.NewFakePassiveClock(at),
 		},
-		told: steps.Told{}, targets: map[string]*snapshotv1.VolumeSnapshot{}, seen: map[string]bool{},
+		printed: steps.Printed{}, targets: map[string]*snapshotv1.VolumeSnapshot{}, seen: map[string]bool{},
 		began: at, started: at, user: "jane", newID: newRollbackID(), time: asOf,
 	}
 	if asOf != "" {

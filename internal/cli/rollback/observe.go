@@ -212,7 +212,7 @@ func (r *rollbackRun) readWorkload(ctx context.Context, s *core.State) error {
 	switch {
 	case len(found) == 0 && r.workloadName == "" && r.workload == nil:
 		// It was deleted after it was scaled to 0. The record on the volume has the lock, too.
-		r.told.Once(r.f.Out, fmt.Sprintf("%s does not exist any more: nothing is scaled", name))
+		r.printed.Once(r.f.Out, fmt.Sprintf("%s does not exist any more: nothing is scaled", name))
 		return nil
 	case len(found) == 0:
 		return fmt.Errorf("%s does not exist in namespace %s: name a workload that does, such as statefulset/db, or PVCs with --pvc",
@@ -236,7 +236,7 @@ func (r *rollbackRun) readClaim(ctx context.Context, s *core.State, name string,
 	forward := r.undo == "" && (read.lock == nil || read.lock.Undo == "")
 	if forward {
 		if read.lock == nil && r.leavesOut(c, s) {
-			r.told.Once(r.f.Out, fmt.Sprintf("PersistentVolumeClaim %s is left out: it has no ready snapshot at or before %s", name, r.time))
+			r.printed.Once(r.f.Out, fmt.Sprintf("PersistentVolumeClaim %s is left out: it has no ready snapshot at or before %s", name, r.time))
 			return nil, nil
 		}
 		if err := r.addTarget(c, read, s); err != nil {
@@ -369,7 +369,7 @@ func (r *rollbackRun) readManifest(
 	plan, err := recovery.Claim(source, cluster, recovery.Options{Name: core.RestoredName(p.Name, r.newID)})
 	c.Manifest, c.WaitsForConsumer, c.Unrestorable = plan.Claim, plan.WaitsForConsumer, err
 	for _, note := range plan.Notes {
-		r.told.Once(r.f.ErrOut, "Warning: "+note)
+		r.printed.Once(r.f.ErrOut, "Warning: "+note)
 	}
 	return nil
 }

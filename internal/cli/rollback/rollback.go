@@ -38,7 +38,7 @@ import (
 
 // New returns the command rollback.
 func New(f *term.Factory) *cobra.Command {
-	r := &rollbackRun{f: f, told: steps.Told{}, targets: map[string]*snapshotv1.VolumeSnapshot{}, seen: map[string]bool{}}
+	r := &rollbackRun{f: f, printed: steps.Printed{}, targets: map[string]*snapshotv1.VolumeSnapshot{}, seen: map[string]bool{}}
 	cmd := &cobra.Command{
 		Use:     "rollback ([WORKLOAD] [--pvc PVC]) (--as-of TIME | --snapshot SNAPSHOT | --undo[=ID])",
 		GroupID: term.GroupAct,
@@ -107,7 +107,7 @@ type rollbackRun struct {
 
 	// began is the API server's time when the run began, started the local one.
 	began, started, asOf time.Time
-	told                 steps.Told
+	printed              steps.Printed
 	// newID is that of a rollback that begins, and user who runs it.
 	newID, user string
 	// What observations remember: the workload, the chosen snapshots by PVC, and the names of
@@ -206,7 +206,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 			}
 		}
 	}
-	runner := &steps.Runner{Factory: r.f, Out: r.f.Out, Told: r.told, Of: 10, Timeout: r.timeout, Whole: true}
+	runner := &steps.Runner{Factory: r.f, Out: r.f.Out, Printed: r.printed, Of: 10, Timeout: r.timeout, Whole: true}
 	if err := steps.Run(ctx, runner, r); err != nil {
 		return err
 	}

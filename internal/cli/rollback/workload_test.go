@@ -44,7 +44,7 @@ func TestAWorkloadThatIsGoneStopsNoRollbackOfItsPVCs(t *testing.T) {
 			r := &rollbackRun{f: &term.Factory{
 				IOStreams: genericiooptions.IOStreams{Out: &out}, Namespace: "shop",
 				Client: fake.NewClientBuilder().WithScheme(term.NewScheme()).Build(),
-			}, workloadName: tc.workload, told: steps.Told{}}
+			}, workloadName: tc.workload, printed: steps.Printed{}}
 			if tc.claim != "" {
 				r.claims = []string{tc.claim}
 			}

@@ -162,7 +162,7 @@ func TestSimulateOfTooMuchEndsEarlier(t *testing.T) {
 	}
 }
 
-// A driver whose limit nobody has told the operator breaks, at the time of the first snapshot too many.
+// A driver whose limit no class states breaks, at the time of the first snapshot too many.
 func TestSimulateNamesTheLimitsThatBreak(t *testing.T) {
 	out, err := run(t, strings.Replace(nightly, "6h", "5m", 1), "--for", "2d", "-o", "json")
 	var got struct{ Items []result }

@@ -24,7 +24,7 @@ func TestAScheduleThatIsGoneEndsNoWaitForOthers(t *testing.T) {
 	s, claim := clitest.GoldIn("shop")
 	c := fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(s).Build()
 	var out bytes.Buffer
-	r := &request{f: &term.Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &out}, Client: c}, told: steps.Told{}}
+	r := &request{f: &term.Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &out}, Client: c}, printed: steps.Printed{}}
 	for _, of := range []*v1alpha1.SnapshotSchedule{gone, s} {
 		r.targets = append(r.targets, &target{schedule: of, claim: claim.(*corev1.PersistentVolumeClaim)})
 	}

@@ -37,7 +37,7 @@ func seeing(t *testing.T, s *v1alpha1.SnapshotSchedule, key, until string, objec
 		Client: fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(objects...).Build(),
 	}
 	return &request{
-		f: f, namespace: "shop", until: until, members: map[types.UID]sets.Set[string]{}, told: steps.Told{}, groups: s.Spec.Group != nil,
+		f: f, namespace: "shop", until: until, members: map[types.UID]sets.Set[string]{}, printed: steps.Printed{}, groups: s.Spec.Group != nil,
 		targets: []*target{{schedule: s, claim: clitest.Claim("data", nil), key: key, at: clitest.Start}},
 	}, &out
 }

@@ -84,7 +84,7 @@ func New(f *term.Factory) *cobra.Command {
 				}
 			}
 			r := &request{
-				f: f, output: &output, told: steps.Told{}, members: map[types.UID]sets.Set[string]{}, namespace: f.Namespace,
+				f: f, output: &output, printed: steps.Printed{}, members: map[types.UID]sets.Set[string]{}, namespace: f.Namespace,
 				until: wait.Until, mark: wait.Mark,
 			}
 			if err = r.holdFor(ctx, hold); err == nil {
@@ -156,7 +156,7 @@ type request struct {
 	// holding holds the snapshots that are cut, if it is set; held are those that are, or could not be.
 	holding *steps.Holding
 	held    sets.Set[types.UID]
-	told    steps.Told
+	printed steps.Printed
 	// without are how many schedules take no part in a request for many.
 	without int
 }

@@ -139,8 +139,8 @@ func (r *request) see(ctx context.Context, v client.Object, deleted bool) (furth
 		}
 		t.state, further = state, true
 		if t.done {
-			if id := string(v.GetUID()); !r.told[id] { // a group snapshot is of several targets
-				r.told[id] = true
+			if id := string(v.GetUID()); !r.printed[id] { // a group snapshot is of several targets
+				r.printed[id] = true
 				resource, _ := view.ResourceOf(v)
 				if err := r.f.Done(r.output, v, resource, state); err != nil {
 					r.unmarked = append(r.unmarked, err)
@@ -244,7 +244,7 @@ func (r *request) explain(ctx context.Context) error {
 		s := &v1alpha1.SnapshotSchedule{}
 		err := r.f.Client.Get(ctx, key, s)
 		if apierrors.IsNotFound(err) {
-			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s is gone", r.inNamespace(t.schedule)))
+			r.printed.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s is gone", r.inNamespace(t.schedule)))
 			continue
 		}
 		if err != nil {
@@ -252,12 +252,12 @@ func (r *request) explain(ctx context.Context) error {
 		}
 		switch ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); {
 		case ready == nil:
-			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s has no status: does the operator run?", r.inNamespace(s)))
+			r.printed.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s has no status: does the operator run?", r.inNamespace(s)))
 		case ready.Status != metav1.ConditionTrue:
-			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s is not ready: %s: %s", r.inNamespace(s), ready.Reason, ready.Message))
+			r.printed.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s is not ready: %s: %s", r.inNamespace(s), ready.Reason, ready.Message))
 		// A stored condition is no sign of life. Groups are seen after PVCs.
 		case r.groups == (t.schedule.Spec.Group != nil) && !slices.ContainsFunc(r.targetsOf(t.schedule), (*target).seen):
-			r.told.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s has not answered the request. What it waits for, and whether the operator "+
+			r.printed.Once(r.f.ErrOut, fmt.Sprintf("SnapshotSchedule %s has not answered the request. What it waits for, and whether the operator "+
 				"shows a sign of life: kubectl snapsched status %s -n %s", r.inNamespace(s), s.Name, s.Namespace))
 		}
 	}

@@ -28,7 +28,7 @@ func TestSimulationLivesAsUnderTheOperator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ends, taken := clitest.NewOperator(t, s).Life(found, now, until)
+		ends, taken := clitest.NewOperator(t, s).Simulate(found, now, until)
 
 		var created []string
 		deleted := map[string]time.Time{}
@@ -47,7 +47,7 @@ func TestSimulationLivesAsUnderTheOperator(t *testing.T) {
 		if diff := cmp.Diff(ends, deleted); diff != "" {
 			t.Errorf("snapshots deleted (-operator +plugin):\n%s", diff)
 		}
-		predicted := ahead.FatesOf(judge, found, now, until, 0).Ends
+		predicted := ahead.ForecastOf(judge, found, now, until, 0).Ends
 		for _, o := range found.Snapshots {
 			checkWhy(t, s, judge, found, o, now, until, ends)
 			if end, want := predicted[o.GetName()].At, ends[o.GetName()]; !end.Equal(want) {

@@ -52,7 +52,7 @@ func New(f *term.Factory) *cobra.Command {
 				all[i] = state.StatusOf(s, inv, f.Clock.Now())
 				pointers = append(pointers, &all[i])
 			}
-			state.FindLife(ctx, f, pointers)
+			state.FillSilence(ctx, f, pointers)
 			if len(all) == 0 && !output.Structured() && output.Format != term.Names {
 				return scope.NothingFound(ctx, f)
 			}

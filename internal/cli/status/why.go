@@ -202,7 +202,7 @@ func (r *whyResult) shown(judge *snapshots.Judge, d *snapshots.Judgment, i int, 
 		shown.Because = view.HeldWords(text, end)
 	}
 	if reason := d.KeptFor[i]; reason != "" {
-		shown.Verdict, shown.Delete, shown.Because = reason, false, view.SparedWords(reason, judge.KeptUntil(reason), v)
+		shown.Verdict, shown.Delete, shown.Because = reason, false, view.DelayedWords(reason, judge.KeptUntil(reason), v)
 	}
 	if (v == retention.WithinTTL || v == retention.Expired) && r.ttl != "" {
 		shown.Because += ", " + string(r.ttl)

@@ -87,11 +87,11 @@ func waitingFor(f *term.Factory, claims []string, all int) {
 	term.Say(f.ErrOut, fmt.Sprintf("Waiting for %d of %s: %s", len(claims), term.Plural(all, "PVC"), names))
 }
 
-// Told are the lines that a wait has printed.
-type Told map[string]bool
+// Printed are the lines that a wait has printed.
+type Printed map[string]bool
 
 // Once prints a line, unless it was printed before.
-func (t Told) Once(w io.Writer, line string) {
+func (t Printed) Once(w io.Writer, line string) {
 	if !t[line] {
 		t[line] = true
 		term.Say(w, line)
@@ -112,7 +112,7 @@ func Pause(ctx context.Context) error {
 }
 
 // ExplainWarnings prints the warnings about an object that is waited for; none if the user may not read events.
-func ExplainWarnings(ctx context.Context, f *term.Factory, o client.Object, told Told) error {
+func ExplainWarnings(ctx context.Context, f *term.Factory, o client.Object, printed Printed) error {
 	events := &corev1.EventList{}
 	// Events about objects in no namespace are in the namespace default.
 	of := client.InNamespace(cmp.Or(o.GetNamespace(), metav1.NamespaceDefault))
@@ -122,7 +122,7 @@ func ExplainWarnings(ctx context.Context, f *term.Factory, o client.Object, told
 	}
 	for _, e := range events.Items {
 		if e.Type == corev1.EventTypeWarning {
-			told.Once(f.ErrOut, fmt.Sprintf("  %s: %s: %s", o.GetName(), e.Reason, e.Message))
+			printed.Once(f.ErrOut, fmt.Sprintf("  %s: %s: %s", o.GetName(), e.Reason, e.Message))
 		}
 	}
 	return err

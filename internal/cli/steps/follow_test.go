@@ -40,7 +40,7 @@ func TestWaitNamesTenPVCs(t *testing.T) {
 
 func TestWaitPrintsEachLineOnce(t *testing.T) {
 	var b bytes.Buffer
-	lines := Told{}
+	lines := Printed{}
 	for _, line := range []string{"one", "two", "one"} {
 		lines.Once(&b, line)
 	}

@@ -46,8 +46,8 @@ type Outcome struct {
 type Runner struct {
 	Factory *term.Factory
 	// Out is where it says what it writes. What it waits for it says where errors are printed, once.
-	Out  io.Writer
-	Told Told
+	Out     io.Writer
+	Printed Printed
 	// Of is how many numbered steps there are; zero if they have no numbers.
 	Of int
 	// Timeout is how long the command waits for one step, or, if Whole is set, for all of them; zero: it waits forever.
@@ -151,7 +151,7 @@ func (p *progress[S]) take(ctx context.Context, r *Runner, state S) (change.Step
 	switch {
 	case step.Unawaited:
 	case len(step.Changes) == 0:
-		r.Told.Once(r.Factory.ErrOut, text)
+		r.Printed.Once(r.Factory.ErrOut, text)
 	case text != p.said: // after a conflict it is decided again
 		p.said = text
 		term.Say(r.Out, text)
@@ -160,7 +160,7 @@ func (p *progress[S]) take(ctx context.Context, r *Runner, state S) (change.Step
 		return step, err
 	}
 	if step.For != nil && !step.Unawaited {
-		err = ExplainWarnings(ctx, r.Factory, step.For, r.Told)
+		err = ExplainWarnings(ctx, r.Factory, step.For, r.Printed)
 	}
 	return step, err
 }

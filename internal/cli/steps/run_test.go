@@ -139,7 +139,7 @@ func TestRun(t *testing.T) {
 					first = m
 				}
 			}
-			err := Run(t.Context(), &Runner{Factory: f, Out: &out, Told: Told{}, Timeout: tc.timeout, Whole: tc.whole}, machines...)
+			err := Run(t.Context(), &Runner{Factory: f, Out: &out, Printed: Printed{}, Timeout: tc.timeout, Whole: tc.whole}, machines...)
 			if got := fmt.Sprint(err); (err != nil) != (tc.wantErr != "") || err != nil && got != tc.wantErr {
 				t.Errorf("ends with %v, want %q", err, tc.wantErr)
 			}
@@ -163,7 +163,7 @@ func TestRunEndsWhileItWaits(t *testing.T) {
 	cancel(errors.New("interrupted"))
 	f := &term.Factory{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Clock: clocktesting.NewFakePassiveClock(clitest.Start)}
 	m := &scripted{next: func(int) change.Step { return change.Wait(nil, "Wait") }}
-	if err := Run(ctx, &Runner{Factory: f, Out: io.Discard, Told: Told{}}, Machine[int](m)); err == nil ||
+	if err := Run(ctx, &Runner{Factory: f, Out: io.Discard, Printed: Printed{}}, Machine[int](m)); err == nil ||
 		!strings.Contains(err.Error(), "interrupted; unfinished at 1") {
 		t.Error(err)
 	}

@@ -16,10 +16,10 @@ func TestGroupsThatMayBeLeftAreMissedAloud(t *testing.T) {
 	s := clitest.Schedule("single", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h"})
 	for left, want := range map[int32]int{0: 0, 2: 1} {
 		s.Status.Outputs.VolumeGroupSnapshots = &v1alpha1.OutputCount{Total: left}
-		told := 0
-		inv := &view.Inventory{NeedsGroups: func() { told++ }}
-		if inv.SeriesOf(s); told != want {
-			t.Errorf("%d group snapshots are left: told %d times, want %d", left, told, want)
+		needed := 0
+		inv := &view.Inventory{NeedsGroups: func() { needed++ }}
+		if inv.SeriesOf(s); needed != want {
+			t.Errorf("%d group snapshots are left: needed %d times, want %d", left, needed, want)
 		}
 	}
 }

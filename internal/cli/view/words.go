@@ -58,8 +58,8 @@ func HeldWords(value string, end time.Time) string {
 	}
 }
 
-// SparedWords say why a snapshot is kept that would be deleted.
-func SparedWords(reason string, until time.Time, v retention.Verdict) string {
+// DelayedWords say why a snapshot is kept that would be deleted.
+func DelayedWords(reason string, until time.Time, v retention.Verdict) string {
 	why := "the spec changed, and spec.retention.editDelay has not passed"
 	switch {
 	case reason == v1alpha1.ReasonDeletionStuck:

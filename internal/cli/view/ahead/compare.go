@@ -208,9 +208,9 @@ func PreviewOf(v Variants, inv *view.Inventory, now, until time.Time) (*Preview,
 		})
 	}
 	_ = group.Wait()
-	spared := p.add(all, results)
-	for _, reason := range slices.Sorted(maps.Keys(spared)) {
-		p.Waiting = append(p.Waiting, waiting{spared[reason], reason, term.TimeOf(future.KeptUntil(reason)), future.Confirmation(reason)})
+	delayed := p.add(all, results)
+	for _, reason := range slices.Sorted(maps.Keys(delayed)) {
+		p.Waiting = append(p.Waiting, waiting{delayed[reason], reason, term.TimeOf(future.KeptUntil(reason)), future.Confirmation(reason)})
 	}
 	slices.SortStableFunc(p.Deletes, func(a, b Deletion) int {
 		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Name, b.Name))
@@ -219,8 +219,8 @@ func PreviewOf(v Variants, inv *view.Inventory, now, until time.Time) (*Preview,
 }
 
 // add adds what was found out about each series. It returns how many snapshots are kept for now, by reason.
-func (p *Preview) add(all []*view.Series, results []seriesPreview) (spared map[string]int) {
-	spared = map[string]int{}
+func (p *Preview) add(all []*view.Series, results []seriesPreview) (delayed map[string]int) {
+	delayed = map[string]int{}
 	kept := make([]*view.Series, 0, len(all))
 	for i := range results {
 		r := &results[i]
@@ -236,20 +236,20 @@ func (p *Preview) add(all []*view.Series, results []seriesPreview) (spared map[s
 		}
 		p.Deletes = append(p.Deletes, r.deletes...)
 		p.Incomplete = p.Incomplete || r.incomplete
-		for reason, n := range r.spared {
-			spared[reason] += n
+		for reason, n := range r.delayed {
+			delayed[reason] += n
 		}
 		for _, misfit := range r.misfits {
 			p.Misfits[misfit]++
 		}
 	}
 	p.addUnselected(kept)
-	return spared
+	return delayed
 }
 
 type seriesPreview struct {
 	claim      claimChange
-	spared     map[string]int
+	delayed    map[string]int
 	misfits    []string
 	deletes    []Deletion
 	incomplete bool
@@ -258,13 +258,13 @@ type seriesPreview struct {
 }
 
 func previewSeries(v Variants, present, future *snapshots.Judge, of *view.Series, now, until time.Time) seriesPreview {
-	before := FatesOf(present, of, now, until, v.Work)
+	before := ForecastOf(present, of, now, until, v.Work)
 	after := before
 	switch v.Change() {
 	case Deleted:
 		after = garbage(v.Present, of, now)
 	case Edited, Created:
-		after = FatesOf(future, of, now, until, v.Work)
+		after = ForecastOf(future, of, now, until, v.Work)
 	}
 	relation := func(judge *snapshots.Judge) string {
 		if judge == nil {
@@ -272,7 +272,7 @@ func previewSeries(v Variants, present, future *snapshots.Judge, of *view.Series
 		}
 		return of.State(judge)
 	}
-	r := seriesPreview{incomplete: before.Incomplete || after.Incomplete, spared: after.spared, misfits: after.misfits, claim: claimChange{
+	r := seriesPreview{incomplete: before.Incomplete || after.Incomplete, delayed: after.delayed, misfits: after.misfits, claim: claimChange{
 		Name: of.Name(), MapKey: of.MapKey, Before: relation(present), After: relation(future),
 		Snapshots: max(before.counted, after.counted), Within: len(after.Ends), Otherwise: len(before.Ends), Stops: after.stops,
 	}}

@@ -57,13 +57,13 @@ func TestPreviewOfASwitchToGroupsNeedsGroups(t *testing.T) {
 	present, future := clitest.Schedule("s", spec), clitest.Schedule("s", spec)
 	future.Spec.Group = &v1alpha1.Group{}
 	for after, want := range map[*v1alpha1.SnapshotSchedule]bool{present: false, future: true, nil: false} {
-		told := false
-		inv := &view.Inventory{NeedsGroups: func() { told = true }}
+		needed := false
+		inv := &view.Inventory{NeedsGroups: func() { needed = true }}
 		if _, err := PreviewOf(Variants{Present: present, Future: after}, inv, clitest.Start, clitest.Start.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if told != want {
-			t.Errorf("after %v: told: %t, want %t", after != nil && after.Spec.Group != nil, told, want)
+		if needed != want {
+			t.Errorf("after %v: needed: %t, want %t", after != nil && after.Spec.Group != nil, needed, want)
 		}
 	}
 }

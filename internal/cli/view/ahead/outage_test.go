@@ -46,7 +46,7 @@ func TestOutagesAndDeletedPVCsAreAsUnderTheOperator(t *testing.T) {
 			m.Gone = now.Add(after("gone", 5*term.Day))
 			sim.Happens(m.Gone, func(of *view.Series) { of.Lose(claim.Name) })
 		}
-		ends, taken := clitest.NewOperator(t, s).LifeWith(m, of, now, until)
+		ends, taken := clitest.NewOperator(t, s).SimulateWith(m, of, now, until)
 
 		created, deleted := []string(nil), map[string]time.Time{}
 		for more := true; more && !sim.Now.After(until); {

@@ -6,7 +6,7 @@
 //	compare.go   what a change would do
 //	stops.go     what would stop
 //	steady.go    how many snapshots of a PVC there will be
-//	fates.go     how long the snapshots of a series stay
+//	forecast.go     how long the snapshots of a series stay
 //	simulate.go  the simulation, which all of them step
 //	regular.go   the same for a series about which retention alone decides
 package ahead

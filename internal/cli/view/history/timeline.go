@@ -53,9 +53,9 @@ type Mark struct {
 	// Drill is how the last drill of the snapshot ended.
 	Drill   string `json:"drill,omitempty"`
 	verdict retention.Verdict
-	// spared is set if the verdict is to delete, and a delay keeps the snapshot.
-	spared bool
-	state  retention.State
+	// delayed is set if the verdict is to delete, and a delay keeps the snapshot.
+	delayed bool
+	state   retention.State
 }
 
 // TimelineOf returns the timeline of a schedule, or of one of its PVCs.
@@ -89,7 +89,7 @@ func LineOf(series *view.Series, state string, d *snapshots.Judgment, judge *sna
 			m.Drill = drillFailed
 		}
 		if reason := d.KeptFor[i]; reason != "" {
-			m.Verdict, m.spared = reason, true
+			m.Verdict, m.delayed = reason, true
 		}
 		line.Snapshots = append(line.Snapshots, m)
 	}
@@ -130,7 +130,7 @@ func verdictIs(v retention.Verdict) func(*Mark) bool {
 
 // leaves returns whether a snapshot is deleted now.
 func (m *Mark) leaves() bool {
-	return m.verdict.Delete() && !m.spared || m.state == retention.Terminating
+	return m.verdict.Delete() && !m.delayed || m.state == retention.Terminating
 }
 
 // Symbols are ordered by importance.
@@ -148,7 +148,7 @@ var Symbols = []Symbol{
 	{"h", "hourly", term.Style.Good, verdictIs(retention.KeptHourly)},
 	{"l", "last", term.Style.Good, verdictIs(retention.KeptLast)},
 	{"f", "floor", term.Style.Good, verdictIs(retention.Floor)},
-	{"~", "to be deleted after a delay", term.Style.Warn, func(m *Mark) bool { return m.spared }},
+	{"~", "to be deleted after a delay", term.Style.Warn, func(m *Mark) bool { return m.delayed }},
 	{"v", "verified", term.Style.Good, func(m *Mark) bool { return m.Drill == drillVerified && !m.leaves() }},
 	{"●", "kept", term.Style.Good, func(m *Mark) bool { return !m.leaves() }},
 	{"-", "to be deleted", term.Style.Dim, (*Mark).leaves},

@@ -4,7 +4,7 @@
 // Package state is the status of schedules and of their PVCs.
 //
 //	state.go  what the live objects show
-//	life.go   whether the operator lives
+//	silence.go   whether the operator lives
 //	operator.go  what is known of the operator
 //	words.go  conditions in words
 package state

@@ -75,7 +75,7 @@ func (s *ScheduleStatus) ConditionWords(style term.Style) []string {
 		lines = append(lines, style.Bad("Invalid spec: ")+s.InvalidSpec+". Nothing is created and nothing is deleted.")
 	}
 	lines = append(lines, s.protectionWords(style)...)
-	lines = append(lines, s.LifeWords(style)...)
+	lines = append(lines, s.SilenceWords(style)...)
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil:

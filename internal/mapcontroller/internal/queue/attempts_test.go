@@ -26,24 +26,24 @@ func newAttempts() (*Attempts, *clocktesting.FakePassiveClock) {
 // Every pass has a delay, because an event consumes the one of the pass before.
 func TestDelayIsThatOfTheEarliest(t *testing.T) {
 	for name, test := range map[string]struct {
-		next  time.Duration // zero: never
-		fails int
-		turn  time.Duration
-		want  time.Duration
+		next        time.Duration // zero: never
+		fails       int
+		reservation time.Duration
+		want        time.Duration
 	}{
-		"nothing is due":                       {want: LongestDelay},
-		"a due time":                           {next: time.Minute, want: time.Minute},
-		"a due time far away":                  {next: 48 * time.Hour, want: LongestDelay},
-		"a due time that has passed":           {next: -time.Hour, want: time.Millisecond},
-		"the first failure":                    {fails: 1, want: FirstRetry},
-		"the third failure":                    {fails: 3, want: 4 * FirstRetry},
-		"the last failure":                     {fails: 30, want: LastRetry},
-		"a due time before the retry":          {fails: 30, next: time.Minute, want: time.Minute},
-		"a retry before the due time":          {fails: 1, next: time.Minute, want: FirstRetry},
-		"a turn before the due time":           {turn: 2 * time.Second, next: time.Minute, want: 2 * time.Second},
-		"a due time before the turn":           {turn: time.Hour, next: time.Minute, want: time.Minute},
-		"a turn before the retry":              {turn: time.Second / 2, fails: 1, want: time.Second / 2},
-		"a retry before the turn and due time": {turn: time.Minute, fails: 1, next: time.Hour, want: FirstRetry},
+		"nothing is due":                              {want: LongestDelay},
+		"a due time":                                  {next: time.Minute, want: time.Minute},
+		"a due time far away":                         {next: 48 * time.Hour, want: LongestDelay},
+		"a due time that has passed":                  {next: -time.Hour, want: time.Millisecond},
+		"the first failure":                           {fails: 1, want: FirstRetry},
+		"the third failure":                           {fails: 3, want: 4 * FirstRetry},
+		"the last failure":                            {fails: 30, want: LastRetry},
+		"a due time before the retry":                 {fails: 30, next: time.Minute, want: time.Minute},
+		"a retry before the due time":                 {fails: 1, next: time.Minute, want: FirstRetry},
+		"a reservation before the due time":           {reservation: 2 * time.Second, next: time.Minute, want: 2 * time.Second},
+		"a due time before the reservation":           {reservation: time.Hour, next: time.Minute, want: time.Minute},
+		"a reservation before the retry":              {reservation: time.Second / 2, fails: 1, want: time.Second / 2},
+		"a retry before the reservation and due time": {reservation: time.Minute, fails: 1, next: time.Hour, want: FirstRetry},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, clock := newAttempts()
@@ -54,8 +54,8 @@ func TestDelayIsThatOfTheEarliest(t *testing.T) {
 			if test.next != 0 {
 				p.Next = clock.Now().Add(test.next)
 			}
-			if test.turn > 0 {
-				p.DeleteAt, p.Waits = clock.Now().Add(test.turn), true
+			if test.reservation > 0 {
+				p.DeleteAt, p.Waits = clock.Now().Add(test.reservation), true
 			}
 			if got := a.Finish(key, p); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)

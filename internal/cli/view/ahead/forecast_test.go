@@ -64,7 +64,7 @@ func checkAhead(t rapid.TB, s *v1alpha1.SnapshotSchedule, found *view.Series, no
 			}
 		}
 	}
-	f := FatesOf(judge, found, now, until, 0)
+	f := ForecastOf(judge, found, now, until, 0)
 	for name, end := range f.Ends {
 		have[name] = fmt.Sprint(end.At.UTC(), end.reason)
 	}

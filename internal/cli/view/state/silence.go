@@ -72,9 +72,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// lifeOf returns for how long the operator has shown no sign of life; zero if it may live. now is the API server's time: a
+// silenceOf returns for how long the operator has shown no sign of life; zero if it may live. now is the API server's time: a
 // clock that is ahead must accuse nobody. lease is nil where it could not be read; else it decides.
-func lifeOf(all []unanswered, lease *coordinationv1.Lease, now time.Time) time.Duration {
+func silenceOf(all []unanswered, lease *coordinationv1.Lease, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, u := range all {
 		if late := now.Sub(u.since); late > u.patience && (lease != nil || !u.explained) {
@@ -105,8 +105,8 @@ func renewedAt(lease *coordinationv1.Lease) time.Time {
 	return lease.Spec.RenewTime.Time
 }
 
-// FindLife fills in for how long the operator has shown no sign of life, where something should have happened.
-func FindLife(ctx context.Context, f *term.Factory, all []*ScheduleStatus) {
+// FillSilence fills in for how long the operator has shown no sign of life, where something should have happened.
+func FillSilence(ctx context.Context, f *term.Factory, all []*ScheduleStatus) {
 	if !slices.ContainsFunc(all, func(s *ScheduleStatus) bool { return len(s.unanswered) > 0 }) {
 		return
 	}
@@ -118,7 +118,7 @@ func FindLife(ctx context.Context, f *term.Factory, all []*ScheduleStatus) {
 	lease := ReadLease(ctx, f, namespaces)
 	for _, s := range all {
 		s.operatorNamespace = namespaces[0]
-		if s.Silent = lifeOf(s.unanswered, lease, now); lease != nil {
+		if s.Silent = silenceOf(s.unanswered, lease, now); lease != nil {
 			s.operatorNamespace = lease.Namespace
 		}
 	}
@@ -137,15 +137,15 @@ func ReadLease(ctx context.Context, f *term.Factory, namespaces []string) (last 
 	return last
 }
 
-// LifeWords says that the operator shows no sign of life; nothing if it may live.
-func (s *ScheduleStatus) LifeWords(style term.Style) []string {
+// SilenceWords says that the operator shows no sign of life; nothing if it may live.
+func (s *ScheduleStatus) SilenceWords(style term.Style) []string {
 	if s.Silent == 0 {
 		return nil
 	}
-	return []string{style.Bad("Operator: no sign of life since "+term.Rounded(s.Silent)) + ": " + s.LifeCommand()}
+	return []string{style.Bad("Operator: no sign of life since "+term.Rounded(s.Silent)) + ": " + s.SilenceCommand()}
 }
 
-// LifeCommand shows whether the operator runs.
-func (s *ScheduleStatus) LifeCommand() string {
+// SilenceCommand shows whether the operator runs.
+func (s *ScheduleStatus) SilenceCommand() string {
 	return fmt.Sprintf("kubectl -n %s get pods,lease", term.ShellWord(cmp.Or(s.operatorNamespace, view.DocumentedNamespace)))
 }

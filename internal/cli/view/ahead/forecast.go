@@ -14,11 +14,11 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// Fates are the ends of those snapshots of a series that exist at the beginning.
-type Fates struct {
+// Forecast are the ends of those snapshots of a series that exist at the beginning.
+type Forecast struct {
 	counted int
 	Ends    map[string]end
-	spared  map[string]int // at first, by reason
+	delayed map[string]int // at first, by reason
 	misfits []string       // what the storage has no place for, at first
 	stops   string         // why no snapshots are taken, at first
 	takes   time.Time      // the slot for which one is taken, at first
@@ -32,9 +32,9 @@ type end struct {
 	reason string
 }
 
-// FatesOf lets time pass over a series, within an amount of work (zero: MaxWork). Without a judge nothing is deleted.
-func FatesOf(judge *snapshots.Judge, of *view.Series, now, until time.Time, work int) Fates {
-	f := Fates{Ends: map[string]end{}, spared: map[string]int{}}
+// ForecastOf lets time pass over a series, within an amount of work (zero: MaxWork). Without a judge nothing is deleted.
+func ForecastOf(judge *snapshots.Judge, of *view.Series, now, until time.Time, work int) Forecast {
+	f := Forecast{Ends: map[string]end{}, delayed: map[string]int{}}
 	if judge == nil {
 		return f
 	}
@@ -60,7 +60,7 @@ func FatesOf(judge *snapshots.Judge, of *view.Series, now, until time.Time, work
 
 // begin counts the snapshots that exist at the beginning. It returns the names of those that
 // may have an end, which one with data that is held forever has not.
-func (f *Fates) begin(d *snapshots.Judgment) map[string]bool {
+func (f *Forecast) begin(d *snapshots.Judgment) map[string]bool {
 	f.counted = len(d.Outputs)
 	existing := map[string]bool{}
 	for i := range d.Outputs {
@@ -68,7 +68,7 @@ func (f *Fates) begin(d *snapshots.Judgment) map[string]bool {
 			existing[s.Name] = true
 		}
 		if reason := d.KeptFor[i]; reason != "" {
-			f.spared[reason]++
+			f.delayed[reason]++
 		}
 	}
 	for _, p := range d.Problems {
@@ -85,8 +85,8 @@ func (f *Fates) begin(d *snapshots.Judgment) map[string]bool {
 
 // garbage are the snapshots that are deleted with their schedule: those that have a
 // reference to it, and no other owner. Those that stay are counted if they are its own.
-func garbage(s *v1alpha1.SnapshotSchedule, of *view.Series, now time.Time) Fates {
-	f := Fates{Ends: map[string]end{}}
+func garbage(s *v1alpha1.SnapshotSchedule, of *view.Series, now time.Time) Forecast {
+	f := Forecast{Ends: map[string]end{}}
 	for _, o := range of.Snapshots {
 		collected := snapshots.CollectedWith(o, s)
 		if collected {

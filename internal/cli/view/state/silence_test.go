@@ -63,7 +63,7 @@ func (c *lifeCase) silent() time.Duration {
 	}
 	inv := &view.Inventory{Classes: clitest.AnyClass, Claims: map[string][]client.Object{"shop": {claim}},
 		Snapshots: map[string][]client.Object{"shop": {v}}}
-	return lifeOf(StatusOf(s, inv, now.Add(c.ahead)).unanswered, c.lease, now)
+	return silenceOf(StatusOf(s, inv, now.Add(c.ahead)).unanswered, c.lease, now)
 }
 
 // Contract: STAT-20.
@@ -196,7 +196,7 @@ func TestOnlyTheLeaseOfTheOperatorDecides(t *testing.T) {
 				t.Fatalf("%v decides, want the lease of namespace %s", lease, test.namespace)
 			}
 			late := []unanswered{{since: clitest.Start, patience: slotPatience, explained: true}}
-			if silent := lifeOf(late, lease, now); (silent == 0) != test.lives {
+			if silent := silenceOf(late, lease, now); (silent == 0) != test.lives {
 				t.Errorf("no sign of life for %s", silent)
 			}
 		})
