@@ -244,11 +244,18 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 	}
 	allows := fmt.Sprintf("class %s allows %d", v.capacity.perVolumeClass, v.capacity.perVolume)
 	p.Message = fmt.Sprintf("keeps %s and needs a place for the next; %s", keeps, allows)
-	if most := v.capacity.perVolume - 1 - v.held; most >= max(1, spec.retention.MinReady+spec.retention.MinVerified) {
+	if most := v.capacity.perVolume - 1 - v.held; v.fits(spec, all, most) {
 		p.Message += fmt.Sprintf(": set retention.maxCount to %d or less", most)
 	}
 	p.Message += guessText(v.guessed)
 	return p
+}
+
+// fits returns whether maxCount would bound what there will be, and delete nothing that there is: it counts beside no tier, and who
+// keeps everything wants it so.
+func (v *volume) fits(spec *compiled, all bool, most int) bool {
+	policy := &spec.retention
+	return !v.guessed && !all && policy.Keep == (retention.Tiers{}) && len(v.snapshots) <= most && most >= max(1, policy.MinReady+policy.MinVerified)
 }
 
 // guessText says that a driver is a guess, and what ends that.

@@ -168,8 +168,8 @@ func TestMapOfAVolumeWithPlaces(t *testing.T) {
 			wantProblem: "keeps up to 3 snapshots per PVC and needs a place for the next; class fast allows 3: set retention.maxCount to 2 or less",
 		},
 		"it keeps as many as may be by several rules": {
-			schedule: twoDays(every("6h").ttl("18h")), class: three, own: series{ready(time.Hour)},
-			wantProblem: "keeps 3 or more snapshots per PVC and needs a place for the next; class fast allows 3: set retention.maxCount to 2 or less",
+			schedule: twoDays(every("6h").ttl("18h")), class: three, own: series{ready(time.Hour)}, // a maxCount would end the tier
+			wantProblem: "keeps 3 or more snapshots per PVC and needs a place for the next; class fast allows 3",
 		},
 		"several rules may keep too many": {
 			schedule: twoDays(every("6h").ttl("12h")), class: three, own: series{ready(time.Hour)},
@@ -178,7 +178,11 @@ func TestMapOfAVolumeWithPlaces(t *testing.T) {
 		},
 		"it keeps everything": {
 			schedule: every("6h"), class: three, own: series{ready(time.Hour)},
-			wantProblem: "keeps every snapshot per PVC and needs a place for the next; class fast allows 3: set retention.maxCount to 2 or less",
+			wantProblem: "keeps every snapshot per PVC and needs a place for the next; class fast allows 3",
+		},
+		"there are more than a maxCount would leave": {
+			schedule: every("6h").ttl("18h"), class: three, own: series{ready(time.Hour), ready(7 * time.Hour), ready(13 * time.Hour)},
+			wantProblem: "keeps up to 3 snapshots per PVC and needs a place for the next; class fast allows 3",
 		},
 		"full by another schedule": {
 			schedule: few, class: three, own: series{ready(8 * time.Hour)}, others: series{ready(2 * time.Hour), ready(3 * time.Hour).deleting()},

@@ -48,7 +48,7 @@ var (
 		ofGroup: true,
 		name:    "VolumeGroupSnapshotClass", resource: "volumegroupsnapshotclass", annotation: annotationDefaultGroupClass, whose: "group",
 		wrong: v1alpha1.ReasonNoGroupSnapshotClass, notOne: v1alpha1.ReasonNoDefaultGroupSnapshotClass,
-		without: "remove spec.group", none: ": create one, or remove spec.group",
+		without: "remove spec.group, which keeps only minReady of its group snapshots", none: ": create one",
 		driverOf: driverOfGroup,
 		refusals: []refusal{Classes.missing, Classes.ofOthers, Classes.noDefault},
 	}

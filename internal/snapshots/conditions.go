@@ -51,8 +51,14 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, cla
 	setPaused(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionRunning, "snapshots are deleted when retention no longer keeps them")
 }
 
-// first is a problem as a part of a message.
-func first(p Problem) string { return report.Text(p.String(), maxFirst) }
+// first is a problem as a part of a message, without its command where that does not fit: a part of it helps nobody.
+func first(p Problem) string {
+	text := p.String()
+	if at := strings.LastIndex(text, "kubectl "); at > 0 && len(text) > maxFirst {
+		text = strings.TrimRight(text[:at], " :;")
+	}
+	return report.Text(text, maxFirst)
+}
 
 // remarks are what is worth knowing beside the reason.
 func remarks(sum combined) string { return waitingText(sum) + retainedText(sum) + skippedText(sum) }

@@ -59,18 +59,21 @@ func NoMatch(spec *v1alpha1.SnapshotScheduleSpec, claims []client.Object) string
 	}
 	message := report.Text(fmt.Sprintf("none of the PVCs of this namespace (%d) matches %s%s",
 		len(claims), strings.Join(wanted, ","), otherLabels(spec.Selector.MatchLabels, claims)), maxFirst)
-	if command := whatSelects(spec.Selector.MatchLabels, wanted, claims); len(message)+len(command) <= maxFirst {
+	if command := whatSelects(spec, wanted, claims); len(message)+len(command) <= maxFirst {
 		message += command
 	}
 	return message
 }
 
 // whatSelects is the command that gives a PVC the labels, if one has none of them, or that shows which labels there are.
-func whatSelects(wanted map[string]v1alpha1.LabelValue, pairs []string, claims []client.Object) string {
+func whatSelects(spec *v1alpha1.SnapshotScheduleSpec, pairs []string, claims []client.Object) string {
 	show := fmt.Sprintf("; all labels: kubectl get pvc -n '%s' --show-labels", claims[0].GetNamespace())
+	if len(spec.Selector.MatchExpressions)+len(spec.StorageClassNames) > 0 { // labels alone may not do
+		return show
+	}
 	var first client.Object
 	for _, o := range claims {
-		for key := range wanted {
+		for key := range spec.Selector.MatchLabels {
 			if _, has := o.GetLabels()[key]; has { // then the value in the schedule is more likely the wrong one
 				return show
 			}

@@ -76,6 +76,26 @@ func TestNoMatchNamesTheLabelsThatExist(t *testing.T) {
 	}
 }
 
+// A label that does not do alone is no command.
+//
+// Contract: STAT-21.
+func TestNoMatchOffersNoLabelThatSelectsNothing(t *testing.T) {
+	for name, spec := range map[string]v1alpha1.SnapshotScheduleSpec{
+		"an expression": {Selector: v1alpha1.LabelSelector{
+			MatchLabels:      map[string]v1alpha1.LabelValue{"app": "shop"},
+			MatchExpressions: []v1alpha1.LabelSelectorRequirement{{Key: "tier", Operator: "Exists"}},
+		}},
+		"a StorageClass": {
+			Selector:          v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "shop"}},
+			StorageClassNames: []v1alpha1.StorageClassName{"fast"},
+		},
+	} {
+		if got := NoMatch(&spec, labeled("tier=db")); strings.Contains(got, "kubectl label") || !strings.Contains(got, "kubectl get pvc -n 'shop' --show-labels") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 func TestNoMatchIsShortWhateverTheLabelsAre(t *testing.T) {
 	long := strings.Repeat("x", 63)
 	spec := every("6h").Spec

@@ -699,3 +699,15 @@ func (e *tenancy) deletesBeyondTemplate(t *rapid.T, cached *v1alpha1.SnapshotSch
 	}
 	return left > 0
 }
+
+// The workers of all keys of a schedule share its program.
+func TestTheOriginOfAProgramIsNotChanged(t *testing.T) {
+	p := &program{from: origin{child: true, owned: true}}
+	got := origin{known: true}.with(p)
+	if p.from.known || !got.known || !got.child || !got.owned {
+		t.Errorf("got %+v, the program has %+v", got, p.from)
+	}
+	if got := (origin{child: true}).with(nil); !got.child {
+		t.Errorf("without a program: %+v", got)
+	}
+}

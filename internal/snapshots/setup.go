@@ -152,11 +152,8 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	}
 	c.Status.Written = r.statusWritten
 	from := func(s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) origin {
-		from := originIn(s)
-		if p, valid := known.Spec.(*program); valid { // which knows the schedule's own spec
-			p.from.known, from = from.known, p.from
-		}
-		return from
+		p, _ := known.Spec.(*program)
+		return originIn(s).with(p)
 	}
 	c.Status.Recording = mapcontroller.Recording{
 		Field: "retention",

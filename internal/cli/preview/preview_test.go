@@ -311,7 +311,7 @@ func TestPreviewSaysWhatTheStorageHasNoPlaceFor(t *testing.T) {
 	}
 	many := few.DeepCopy()
 	many.Spec.Retention.Keep.Last = 3
-	want := []string{"2 PVCs: keeps up to 3 snapshots per PVC and needs a place for the next; class small allows 3: set retention.maxCount to 2 or less"}
+	want := []string{"2 PVCs: keeps up to 3 snapshots per PVC and needs a place for the next; class small allows 3"}
 	if got := previewed(t, s, ahead.Variants{Future: many}).Warnings; !slices.Equal(got, want) {
 		t.Errorf("of a schedule that keeps 3 of 3: %q, want %q", got, want)
 	}
@@ -319,7 +319,7 @@ func TestPreviewSaysWhatTheStorageHasNoPlaceFor(t *testing.T) {
 	tiers := few.DeepCopy()
 	tiers.Spec.Retention.Keep = v1alpha1.Keep{Last: 3, Hourly: 24, Daily: 7, Weekly: 4}
 	p := previewed(t, s, ahead.Variants{Future: tiers})
-	if want := "2 PVCs: keeps up to 28 snapshots per PVC and needs a place for the next; class small allows 3: set retention.maxCount to 2 or less"; p.Steady.Snapshots != 28 ||
+	if want := "2 PVCs: keeps up to 28 snapshots per PVC and needs a place for the next; class small allows 3"; p.Steady.Snapshots != 28 ||
 		!slices.Contains(p.Warnings, want) {
 		t.Errorf("of a schedule that keeps %d: %q, want %q", p.Steady.Snapshots, p.Warnings, want)
 	}
