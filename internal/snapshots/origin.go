@@ -47,17 +47,6 @@ type origin struct {
 	edited bool
 }
 
-// with returns the origin that a compiled spec, if there is one, was decided by: it knows the schedule's own spec. Whether there is
-// an origin is known as now. The program is shared by the workers of all its keys, and must not be changed.
-func (o origin) with(p *program) origin {
-	if p == nil {
-		return o
-	}
-	from := p.from
-	from.known = o.known
-	return from
-}
-
 // originOf returns the origin of a schedule as it was read. The related objects include those that
 // originObjects returns, where they are known.
 func originOf(s *v1alpha1.SnapshotSchedule, related []client.Object) origin {

@@ -703,11 +703,11 @@ func (e *tenancy) deletesBeyondTemplate(t *rapid.T, cached *v1alpha1.SnapshotSch
 // The workers of all keys of a schedule share its program.
 func TestTheOriginOfAProgramIsNotChanged(t *testing.T) {
 	p := &program{from: origin{child: true, owned: true}}
-	got := origin{known: true}.with(p)
+	got := p.originAt(origin{known: true})
 	if p.from.known || !got.known || !got.child || !got.owned {
 		t.Errorf("got %+v, the program has %+v", got, p.from)
 	}
-	if got := (origin{child: true}).with(nil); !got.child {
+	if got := (*program)(nil).originAt(origin{child: true}); !got.child {
 		t.Errorf("without a program: %+v", got)
 	}
 }

@@ -153,7 +153,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	c.Status.Written = r.statusWritten
 	from := func(s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) origin {
 		p, _ := known.Spec.(*program)
-		return originIn(s).with(p)
+		return p.originAt(originIn(s))
 	}
 	c.Status.Recording = mapcontroller.Recording{
 		Field: "retention",

@@ -16,13 +16,15 @@ import (
 // settled returns a status with what became of its slot in the writes of a pass. If nothing was decided because that panicked,
 // what was known of the PVC stays.
 func settled(before, decided *keyStatus, outcome mapcontroller.Outcome) *keyStatus {
-	k := &keyStatus{}
+	var k *keyStatus
 	switch {
 	case decided != nil:
 		k = decided.clone() // status is computed from the decided one meanwhile
 	case outcome.Err != nil:
 		k = before.clone()
 		k.Problems, k.pending, k.overdue = nil, nil, false
+	default:
+		k = &keyStatus{}
 	}
 	k.created, k.reported = len(outcome.Created) > 0, true
 	k.due = k.due || k.waits() && !k.created

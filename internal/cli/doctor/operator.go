@@ -137,7 +137,8 @@ func checkRights(s *seen) (all found) {
 		all.unknown("", "no Deployment of the operator is found, which names its account")
 	case len(s.lacking) > 0:
 		all.problem(strings.Join(s.lacking, "\n"),
-			"the operator lacks %s; install its release again, or, if it has roles in single namespaces, compare them", term.Plural(len(s.lacking), "right"))
+			"the operator lacks %s; install its release again, or, if it has roles in single namespaces, compare them",
+			term.Plural(len(s.lacking), "right"))
 	default:
 		all.ok("it has all that its release asks for")
 	}
