@@ -68,7 +68,7 @@ func New(f *term.Factory) *cobra.Command {
 
   # What is deleted with the schedule?
   kubectl snapsched preview --delete nightly`,
-		Args:              term.AtMostOne("NAME"),
+		Args:              term.NotEmpty(term.AtMostOne("NAME"), "filename", "delete"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			name, err := term.OneSchedule(args)

@@ -63,7 +63,7 @@ operator's own resource, and nothing else must use the PVC.`,
 
   # Back to the data from before the latest rollback
   kubectl snapsched rollback statefulset/db --undo`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              term.NotEmpty(cobra.MaximumNArgs(1), "pvc"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteWorkloads()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			r.workloadName = strings.Join(args, "")

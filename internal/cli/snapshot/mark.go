@@ -72,7 +72,7 @@ func (m *requestMark) set(ctx context.Context, r *request, v client.Object) {
 	}
 }
 
-// holdFor has the snapshots held that are taken.
+// holdFor has the snapshots held that are taken. What is printed of that is not what -o json or name prints of the request.
 func (r *request) holdFor(ctx context.Context, until string) error {
 	if until == "" {
 		return nil
@@ -82,7 +82,11 @@ func (r *request) holdFor(ctx context.Context, until string) error {
 		return fmt.Errorf("read the API server's clock: %w", err)
 	}
 	end, err := steps.EndOfHold("--hold", until, now)
-	r.holding, r.held = &steps.Holding{Factory: r.f, Reason: heldOnRequest, Named: true, Now: now, End: end}, sets.New[types.UID]()
+	f := *r.f
+	if r.output.Format != "" {
+		f.Out = f.ErrOut
+	}
+	r.holding, r.held = &steps.Holding{Factory: &f, Reason: heldOnRequest, Named: true, Now: now, End: end}, sets.New[types.UID]()
 	return err
 }
 

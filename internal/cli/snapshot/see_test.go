@@ -6,6 +6,8 @@ package snapshot
 import (
 	"bytes"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -152,6 +155,34 @@ func TestASnapshotOnRequestIsHeldOnceItIsCut(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), " held until 2026-01-08T00:00:00Z\n"); n != 1 || len(r.unmarked) > 0 {
 		t.Errorf("it says %s; %v", out, r.unmarked)
+	}
+}
+
+// Contract: CLI-3.
+func TestWhatIsPrintedOfAHoldIsNotInAnOutputFormat(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", clitest.Start.Format(http.TimeFormat))
+	}))
+	defer server.Close()
+	for _, format := range []string{"", term.Names, term.JSON, "jsonpath={.metadata.name}"} {
+		s := clitest.Schedule("app", v1alpha1.SnapshotScheduleSpec{})
+		v := clitest.Snapshot(s, clitest.Claim("data", nil), clitest.Start)
+		r, _ := seeing(t, s, "uid-data", untilReady, v)
+		var out, errOut bytes.Buffer
+		r.f.IOStreams, r.output = genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}, &term.Output{Format: format}
+		r.f.Config = genericclioptions.NewConfigFlags(true)
+		r.f.Config.APIServer = &server.URL
+		if err := r.holdFor(t.Context(), "7d"); err != nil {
+			t.Fatal(err)
+		}
+		r.see(t.Context(), v, false)
+		said := out.String()
+		if format != "" {
+			said = errOut.String()
+		}
+		if !strings.Contains(said, " held until 2026-01-08T00:00:00Z\n") || strings.Contains(out.String(), " held until") != (format == "") {
+			t.Errorf("-o %s: %q, and elsewhere %q", format, &out, &errOut)
+		}
 	}
 }
 

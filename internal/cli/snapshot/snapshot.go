@@ -65,7 +65,7 @@ func New(f *term.Factory) *cobra.Command {
 
   # All namespaces of a ClusterSnapshotSchedule
   kubectl snapsched snapshot --cluster-schedule gold --wait`,
-		Args:              checkArgs,
+		Args:              term.NotEmpty(checkArgs, "pvc", "selector", "cluster-schedule"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			wait.Flags.Since = f.Clock.Now()

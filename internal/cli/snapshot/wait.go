@@ -57,7 +57,7 @@ func (w *snapshotWait) AddFlags(cmd *cobra.Command) {
 // check checks what the flags mean together: a hold is set once a snapshot is cut.
 func (w *snapshotWait) check(f *term.Factory, hold string) error {
 	switch {
-	case hold != "" && w.Until == "":
+	case hold != "" && w.Until == "" && !f.DryRun.On():
 		w.Until = untilCut
 	case w.Mark.key != "" && w.Until == "":
 		return errors.New("--mark is for the snapshots that --wait waits for")

@@ -5,6 +5,8 @@ package term
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -32,5 +34,21 @@ func AtMostOne(what string) cobra.PositionalArgs {
 			return nil
 		}
 		return Argument(what, 1)(cmd, args)
+	}
+}
+
+// NotEmpty adds to the check of a command that also works without its argument and some flags: an empty one is an error. It is that of
+// a shell's variable that is not set, and must not mean more than what the user has named.
+func NotEmpty(check cobra.PositionalArgs, flags ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if slices.Contains(args, "") {
+			return fmt.Errorf("the argument is empty: specify a name, or leave it out: %s", cmd.UseLine())
+		}
+		for _, name := range flags {
+			if flag := cmd.Flags().Lookup(name); flag.Changed && strings.Trim(flag.Value.String(), `[],"`) == "" {
+				return fmt.Errorf("--%s is empty: specify a value, or leave it out: %s", name, cmd.UseLine())
+			}
+		}
+		return check(cmd, args)
 	}
 }

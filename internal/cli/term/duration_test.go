@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/spf13/pflag"
 )
 
@@ -39,9 +41,24 @@ func TestANameMayHaveItsTypeBeforeIt(t *testing.T) {
 		"nightly": "nightly", "snapsched/nightly": "nightly", "SnapshotSchedules/nightly": "nightly",
 		"snapshotschedule.snapshots.mapcontroller.dev/nightly": "nightly",
 		"snapshotschedule.snapscheduler.backube/nightly":       "", "pod/nightly": "", "": "",
+		"snapsched/": "", "/": "",
 	} {
 		got, err := OneSchedule([]string{text})
 		if got != want || (err == nil) != (want != "" || text == "") {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+}
+
+// rollback goes back to a VolumeSnapshot, and of a type that another kind has it must not take the VolumeSnapshot of the name.
+//
+// Contract: CLI-53.
+func TestAFlagTakesNamesOfItsOwnKindOnly(t *testing.T) {
+	for text, want := range map[string]string{"a": "a", "vs/a": "a", "volumesnapshots/a": "a", "vgs/a": "", "vs/": "", "pvc/a": ""} {
+		cmd, got := &cobra.Command{}, ""
+		cmd.Flags().StringVar(&got, "snapshot", "", "")
+		TakeTypes(cmd)
+		if err := cmd.Flags().Set("snapshot", text); got != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}

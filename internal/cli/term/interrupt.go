@@ -82,16 +82,16 @@ func AddYes(cmd *cobra.Command, to *bool) {
 	cmd.Flags().BoolVarP(to, "yes", "y", false, "Answer all questions with yes.")
 }
 
-// Ask asks whoever sits at a terminal. Without a yes, it returns an error.
+// Ask asks whoever sits at a terminal, whose output may be in a file. Without a yes, it returns an error.
 func (f *Factory) Ask(ctx context.Context, question string) error {
 	file, ok := f.In.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return errors.New("nobody can be asked without a terminal: specify --yes")
 	}
-	fmt.Fprint(f.Out, question+" [y/N] ")
+	fmt.Fprint(f.ErrOut, question+" [y/N] ")
 	answer, err := bufio.NewReader(UntilDone(ctx, f.In)).ReadString('\n')
 	if ctx.Err() != nil {
-		fmt.Fprintln(f.Out)
+		fmt.Fprintln(f.ErrOut)
 		return fmt.Errorf("%w\nNothing was done", err)
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {

@@ -5,6 +5,7 @@ package term
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,8 @@ func TestAQuestion(t *testing.T) {
 			}
 			cmd := exec.CommandContext(t.Context(), executable)
 			cmd.Env = append(os.Environ(), asksAs+"=yes")
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
+			var out bytes.Buffer // what is printed may be in a file
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, &out, theirs
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -86,6 +88,9 @@ func TestAQuestion(t *testing.T) {
 			var exit *exec.ExitError
 			if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
 				t.Fatal(err)
+			}
+			if out.Len() > 0 {
+				t.Errorf("its output is %q", out.String())
 			}
 			if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.HasSuffix(rest.String(), c.says) {
 				t.Errorf("exit code %d, printed %q", code, rest.String())

@@ -4,7 +4,6 @@
 package term
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +29,7 @@ var (
 // namedBy are the flags that name an object. --delete of preview names a schedule.
 var namedBy = map[string][]Named{
 	"schedule": {scheduleNames}, "delete": {scheduleNames}, "cluster-schedule": {clusterScheduleNames}, "pvc": {claimNames},
-	"snapshot": {SnapshotNames, GroupSnapshotNames},
+	"snapshot": {SnapshotNames},
 }
 
 // Is returns whether a type is that of the kind: its short or long name, also of several, with the group or without.
@@ -43,8 +42,13 @@ func (k Named) Is(name string) bool {
 // nameOf takes the type off a name of one of some kinds.
 func nameOf(text string, kinds ...Named) (string, error) {
 	before, name, found := strings.Cut(text, "/")
-	if !found || slices.ContainsFunc(kinds, func(k Named) bool { return k.Is(before) }) {
-		return cmp.Or(name, before), nil
+	switch {
+	case !found:
+		return text, nil
+	case name == "":
+		return "", fmt.Errorf("%s has no name: write %sNAME", text, text)
+	case slices.ContainsFunc(kinds, func(k Named) bool { return k.Is(before) }):
+		return name, nil
 	}
 	return "", fmt.Errorf("%s is not a %s: write %s, or %s/%s", text, kinds[0].kind, name, kinds[0].short, name)
 }

@@ -50,3 +50,30 @@ func TestCellsKeepToTheirColumns(t *testing.T) {
 		}
 	}
 }
+
+// A manifest's seconds are no 3.1536e+07.
+//
+// Contract: CLI-56.
+func TestTemplatesKeepIntegers(t *testing.T) {
+	value := map[string]any{"items": []map[string]any{{"name": "a", "seconds": 31536000, "ratio": 0.5}}}
+	for format, want := range map[string]string{
+		"jsonpath={.items[0].seconds}": "31536000", "jsonpath={.items[0].ratio}": "0.5",
+		"custom-columns=S:.seconds":                           "S\n31536000\n",
+		"go-template={{range .items}}{{.seconds}}{{end}}":     "31536000",
+		"go-template={{(index .items 0).none}}":               "<no value>",
+		`go-template={{exists . "items" 0 "name"}}`:           "true",
+		`go-template={{exists . "items" 1 "name"}}`:           "false",
+		`go-template={{exists . "items" 0 "name" "further"}}`: "false",
+		`go-template={{base64decode "YQ=="}}`:                 "a",
+	} {
+		var b bytes.Buffer
+		if err := (&Output{Format: format}).PrintStructured(&b, value); err != nil || b.String() != want {
+			t.Errorf("%s: %q, want %q: %v", format, b.String(), want, err)
+		}
+	}
+	for _, format := range []string{"go-template={{", "go-template={{index .items 1}}", "jsonpath={", "custom-columns=a"} {
+		if err := (&Output{Format: format}).PrintStructured(&bytes.Buffer{}, value); err == nil {
+			t.Errorf("%s is no error", format)
+		}
+	}
+}

@@ -4,13 +4,15 @@
 package term
 
 import (
-	"encoding/json"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/util/jsonpath"
 )
@@ -29,9 +31,9 @@ func checkFormat(format string, formats []string) error {
 	if format == "" || slices.Contains(formats, format) {
 		return nil
 	}
-	kind, template, _ := strings.Cut(format, "=")
+	kind, text, _ := strings.Cut(format, "=")
 	if slices.Contains(templates, kind) && slices.Contains(formats, JSON) {
-		if template == "" {
+		if text == "" {
 			return fmt.Errorf("-o %s needs a template: write it after =, such as -o %s=%s", kind, kind, map[string]string{
 				jsonPath: "'{.items[*].name}'", customColumns: "NAME:.name", goTemplate: "'{{range .items}}{{.name}} {{end}}'",
 			}[kind])
@@ -49,30 +51,59 @@ func withTemplates(formats []string) []string {
 	return formats
 }
 
-// printTemplate prints a value by a template of its JSON.
+// printTemplate prints a value by a template of its JSON. Its integers stay what they are: encoding/json would print 3.1536e+07.
 func (o *Output) printTemplate(w io.Writer, text []byte) error {
-	kind, template, _ := strings.Cut(o.Format, "=")
+	kind, format, _ := strings.Cut(o.Format, "=")
 	value := &unstructured.Unstructured{}
 	if err := json.Unmarshal(text, &value.Object); err != nil {
 		return err
 	}
 	switch kind {
 	case jsonPath:
-		p, err := printers.NewJSONPathPrinter(template)
+		p, err := printers.NewJSONPathPrinter(format)
 		if err != nil {
 			return err
 		}
 		p.AllowMissingKeys(true)
 		return p.PrintObj(value, w)
-	case goTemplate:
-		p, err := printers.NewGoTemplatePrinter([]byte(template))
+	case goTemplate: // kubectl's printer reads it with encoding/json once more
+		t, err := template.New(goTemplate).Funcs(template.FuncMap{"exists": exists, "base64decode": base64decode}).Parse(format)
 		if err != nil {
 			return err
 		}
-		p.AllowMissingKeys(true)
-		return p.PrintObj(value, w)
+		return t.Execute(w, value.Object)
 	}
-	return o.printColumns(w, template, rowsOf(value.Object))
+	return o.printColumns(w, format, rowsOf(value.Object))
+}
+
+// exists is kubectl's function: it returns whether a value has a field at a path.
+func exists(value any, path ...any) bool {
+	for _, at := range path {
+		switch key := at.(type) {
+		case string:
+			fields, _ := value.(map[string]any)
+			found, ok := fields[key]
+			if !ok {
+				return false
+			}
+			value = found
+		case int:
+			items, _ := value.([]any)
+			if key < 0 || key >= len(items) {
+				return false
+			}
+			value = items[key]
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// base64decode is kubectl's function.
+func base64decode(text string) (string, error) {
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	return string(decoded), err
 }
 
 // rowsOf are what custom columns are of: the items of a list, the PVCs of coverage, the verdicts on a snapshot, or else the one object.
