@@ -1,0 +1,4 @@
+if obj.spec.template.spec.suspend then
+  obj.spec.template.spec.suspend = false
+end
+return obj

@@ -1,0 +1,2 @@
+obj.spec.template.spec.suspend = true
+return obj

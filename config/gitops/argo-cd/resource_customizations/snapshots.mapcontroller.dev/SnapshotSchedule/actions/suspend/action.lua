@@ -1,0 +1,11 @@
+local cluster = ((obj.status or {}).retention or {}).clusterSchedule
+for _, owner in ipairs(obj.metadata.ownerReferences or {}) do
+  if owner.kind == "ClusterSnapshotSchedule" then
+    cluster = owner.name
+  end
+end
+if cluster ~= nil then
+  error("a ClusterSnapshotSchedule decides about this SnapshotSchedule: run the action there", 0)
+end
+obj.spec.suspend = true
+return obj
