@@ -88,16 +88,17 @@ type migration struct {
 	apply, yes bool
 	// allNamespaces: names alone are ambiguous.
 	allNamespaces bool
+	// selector selects the schedules.
+	selector labels.Selector
 }
 
 // errNotMigrated ends a migration that could not migrate everything. What and why is
 // printed with each schedule.
 var errNotMigrated = errors.New("not every schedule was migrated")
 
-func (m *migration) run(ctx context.Context, scope *term.Scope) error {
+func (m *migration) run(ctx context.Context, scope *term.Scope) (err error) {
 	namespace := scope.Namespace(m.f)
-	selector, err := labels.Parse(scope.Selector)
-	if err != nil {
+	if m.selector, err = labels.Parse(scope.Selector); err != nil {
 		return err
 	}
 	peers := &unstructured.UnstructuredList{}
@@ -109,15 +110,15 @@ func (m *migration) run(ctx context.Context, scope *term.Scope) error {
 	}
 	var all []*transfer
 	for i := range peers.Items {
-		if selector.Matches(labels.Set(peers.Items[i].GetLabels())) {
+		if m.selector.Matches(labels.Set(peers.Items[i].GetLabels())) {
 			all = append(all, &transfer{of: m, state: core.State{Peer: &peers.Items[i]}, handed: map[types.UID]bool{}})
 		}
 	}
 	failed := m.each(all, func(t *transfer) error { return t.prepare(ctx) })
-	if err := m.ask(ctx, all); err != nil {
-		return err
-	}
 	if m.apply {
+		if err := m.ask(ctx, all, namespace); err != nil {
+			return err
+		}
 		failed = m.each(all, func(t *transfer) error { return t.apply(ctx) }) || failed
 	}
 	if err := m.strays(ctx, namespace, peers.Items); err != nil {
@@ -146,23 +147,37 @@ func (m *migration) each(all []*transfer, do func(*transfer) error) (failed bool
 	return failed
 }
 
-// ask says what will be done, and asks.
-func (m *migration) ask(ctx context.Context, all []*transfer) error {
-	writes := 0
-	for _, t := range all {
-		if !t.failed {
-			writes += len(t.left)
+// ask asks for the permissions, says what will be done and what stays as it was, and asks.
+func (m *migration) ask(ctx context.Context, all []*transfer, namespace string) error {
+	all = slices.DeleteFunc(slices.Clone(all), func(t *transfer) bool { return t.failed })
+	acts := slices.ContainsFunc(all, func(t *transfer) bool { return len(t.left) > 0 })
+	if acts {
+		if err := m.checkRights(ctx, namespace); err != nil {
+			return err
 		}
 	}
-	if !m.apply || m.yes || writes == 0 {
-		return nil
-	}
 	for _, t := range all {
-		if !t.failed {
+		if acts && !m.yes {
 			term.Say(m.f.Out, t.name()+": "+t.planned())
 		}
+		for _, note := range t.state.To.Notes {
+			m.f.Warn("%s/%s: %s", t.state.Peer.GetNamespace(), t.state.Peer.GetName(), note)
+		}
+		t.warned = map[core.Note]bool{}
+		t.warn()
+	}
+	if m.yes || !acts {
+		return nil
 	}
 	return m.f.Ask(ctx, "Go on?")
+}
+
+// checkRights asks first: a migration that may not go on would leave schedules disabled, and none that takes their place.
+func (m *migration) checkRights(ctx context.Context, namespace string) error {
+	return steps.Need(ctx, m.f, "a migration",
+		steps.Rights(namespace, core.PeerKind.Group, "snapshotschedules", "get", "patch"),
+		steps.Rights(namespace, snapshotv1.GroupName, "volumesnapshots", "list", "patch"),
+		steps.Rights(namespace, v1alpha1.GroupName, "snapshotschedules", "get", "create"))
 }
 
 // strays warns of snapshots of snapscheduler that no schedule owns any more.
@@ -199,23 +214,17 @@ type transfer struct {
 	left   []change.Step
 	notes  []core.Note
 	handed map[types.UID]bool
-	// warned are the notes that were printed. It is nil until something is changed.
+	// warned are the notes that were printed. It is nil until the user is asked.
 	warned map[core.Note]bool
 	failed bool
+	// wrote is set once something may have been changed.
+	wrote bool
 }
 
 // prepare decides about everything before anything is changed.
 func (t *transfer) prepare(ctx context.Context) (err error) {
 	if t.state.To, err = core.Convert(t.state.Peer, t.of.timeZone); err != nil {
 		return fmt.Errorf("it has no equivalent: %w", err)
-	}
-	claims := &corev1.PersistentVolumeClaimList{}
-	if err := t.of.f.List(ctx, claims, client.InNamespace(t.state.Peer.GetNamespace())); err != nil {
-		return err
-	}
-	t.state.Claims = map[string]*corev1.PersistentVolumeClaim{}
-	for i := range claims.Items {
-		t.state.Claims[claims.Items[i].Name] = &claims.Items[i]
 	}
 	accepted := t.state.To.Schedule.DeepCopy()
 	accepted.Name, accepted.GenerateName = "", "migration-"
@@ -237,11 +246,7 @@ func (t *transfer) prepare(ctx context.Context) (err error) {
 // apply migrates the schedule. If it is interrupted at any point, no operator takes or deletes snapshots twice, and running it again
 // completes it.
 func (t *transfer) apply(ctx context.Context) error {
-	for _, note := range t.state.To.Notes {
-		t.of.f.Warn("%s/%s: %s", t.state.Peer.GetNamespace(), t.state.Peer.GetName(), note)
-	}
-	t.warned, t.left = map[core.Note]bool{}, nil // the answer may have taken hours
-	t.warn()
+	t.left = nil // the answer may have taken hours
 	existed := t.state.Exists
 	if err := steps.Run(ctx, &steps.Runner{Factory: t.of.f, Out: io.Discard}, steps.Machine[[]change.Step](t)); err != nil {
 		return err
@@ -262,6 +267,25 @@ func (t *transfer) warn() {
 	}
 }
 
+// edited returns whether a schedule of snapscheduler is not the one any more that was converted, and asked about.
+func (t *transfer) edited(peer *unstructured.Unstructured) bool {
+	now, err := core.Convert(peer, t.of.timeZone)
+	return err != nil || peer.GetUID() != t.state.Peer.GetUID() || !t.of.selector.Matches(labels.Set(peer.GetLabels())) ||
+		!equality.Semantic.DeepEqual(now.Schedule, t.state.To.Schedule)
+}
+
+func (t *transfer) readClaims(ctx context.Context) error {
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := t.of.f.List(ctx, claims, client.InNamespace(t.state.Peer.GetNamespace())); err != nil {
+		return err
+	}
+	t.state.Claims = map[string]*corev1.PersistentVolumeClaim{}
+	for i := range claims.Items {
+		t.state.Claims[claims.Items[i].Name] = &claims.Items[i]
+	}
+	return nil
+}
+
 // Observe reads the schedule of snapscheduler, the snapshots that it finds for it, and the SnapshotSchedule of its name, and returns
 // the steps that are left. One that exists with another spec would apply its own retention to the snapshots that it adopts.
 func (t *transfer) Observe(ctx context.Context) ([]change.Step, error) {
@@ -273,6 +297,12 @@ func (t *transfer) Observe(ctx context.Context) ([]change.Step, error) {
 		if err := t.of.f.Client.Get(ctx, client.ObjectKeyFromObject(peer), peer); err != nil {
 			return nil, err
 		}
+		if !t.wrote && t.edited(peer) {
+			return nil, errors.New("it was edited meanwhile: nothing was done; run the command again")
+		}
+	}
+	if err := t.readClaims(ctx); err != nil {
+		return nil, err
 	}
 	err := t.of.f.List(ctx, list, client.InNamespace(peer.GetNamespace()), client.MatchingLabels{core.LabelPeerSchedule: peer.GetName()})
 	if err != nil {
@@ -311,7 +341,7 @@ func (t *transfer) Next(left []change.Step) (change.Step, error) {
 // Sent prints what was done. snapscheduler may create a snapshot until it has seen that its schedule is disabled, so the snapshots are
 // read again after the last one.
 func (t *transfer) Sent(left []change.Step, step change.Step, o steps.Outcome) error {
-	t.left = nil
+	t.left, t.wrote = nil, t.wrote || o.Some
 	switch v, isSnapshot := step.Changes[0].Object.(*snapshotv1.VolumeSnapshot); {
 	case o.Existed: // with a spec that nobody has compared
 		return fmt.Errorf("%s: it exists already", step.Text)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,15 +48,144 @@ func scene() (peer *unstructured.Unstructured, claim client.Object, of func(name
 	}
 }
 
+// allowing answers reviews of access, but for one verb. Whatever else happens meanwhile happens then: all is decided, and nothing is done.
+func allowing(c client.WithWatch, meanwhile func(), denied string) client.WithWatch {
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			review, asks := o.(*authorizationv1.SelfSubjectAccessReview)
+			if !asks {
+				return c.Create(ctx, o, opts...)
+			}
+			of := review.Spec.ResourceAttributes
+			review.Status.Allowed = of.Verb+" "+of.Group != denied
+			meanwhile()
+			return nil
+		},
+	})
+}
+
 // migrating returns a run of the command against a cluster.
 func migrating(t *testing.T, c client.WithWatch) func(apply bool) (out, errOut string, err error) {
-	return func(apply bool) (out, errOut string, err error) {
-		var o, e bytes.Buffer
-		m := &migration{f: &term.Factory{
-			IOStreams: genericiooptions.IOStreams{Out: &o, ErrOut: &e}, Namespace: "shop", Client: c, Clock: clocktesting.NewFakePassiveClock(clitest.Start),
-		}, timeZone: "UTC", apply: apply, yes: true}
-		err = m.run(t.Context(), &term.Scope{})
-		return o.String(), e.String(), err
+	allowed := allowing(c, func() {}, "")
+	return func(apply bool) (out, errOut string, err error) { return runOf(t, allowed, apply, true, &term.Scope{}) }
+}
+
+func runOf(t *testing.T, c client.WithWatch, apply, yes bool, scope *term.Scope) (out, errOut string, err error) {
+	var o, e bytes.Buffer
+	m := &migration{f: &term.Factory{
+		IOStreams: genericiooptions.IOStreams{Out: &o, ErrOut: &e}, Namespace: "shop", Client: c, Clock: clocktesting.NewFakePassiveClock(clitest.Start),
+	}, timeZone: "UTC", apply: apply, yes: yes}
+	err = m.run(t.Context(), scope)
+	return o.String(), e.String(), err
+}
+
+// One that may not go on leaves the schedule disabled, and no other one.
+//
+// Contract: CLI-57.
+func TestMigrateAsksForItsPermissionsFirst(t *testing.T) {
+	for denied, resource := range map[string]string{
+		"get " + core.PeerKind.Group: core.PeerResource, "patch " + core.PeerKind.Group: core.PeerResource,
+		"list " + snapshotv1.GroupName: "volumesnapshots." + snapshotv1.GroupName, "patch " + snapshotv1.GroupName: "volumesnapshots." + snapshotv1.GroupName,
+		"get " + v1alpha1.GroupName: "snapshotschedules." + v1alpha1.GroupName, "create " + v1alpha1.GroupName: "snapshotschedules." + v1alpha1.GroupName,
+	} {
+		for _, scope := range []term.Scope{{}, {AllNamespaces: true}} {
+			peer, claim, of := scene()
+			c := fake.NewClientBuilder().WithScheme(term.NewScheme()).WithObjects(peer, claim, of("a", "data")).Build()
+			out, errOut, err := runOf(t, allowing(c, func() {}, denied), true, true, &scope)
+			verb, _, _ := strings.Cut(denied, " ")
+			want := "needs permissions that you do not have:\nkubectl auth can-i " + verb + " " + resource
+			if !scope.AllNamespaces {
+				want += " -n shop"
+			}
+			if err == nil || !strings.HasSuffix(err.Error(), want) || out != "" {
+				t.Errorf("without %s: %q, %q: %v", denied, out, errOut, err)
+			}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(peer), peer); err != nil || core.Disable(peer) == nil {
+				t.Errorf("without %s, it is disabled: %v", denied, err)
+			}
+		}
+	}
+}
+
+// What is answered is what was shown: an answer may take hours.
+func TestMigrateDoesNotGoOnWithWhatWasEditedMeanwhile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit    func(peer *unstructured.Unstructured)
+		refused bool
+	}{
+		"its times":         {func(peer *unstructured.Unstructured) { set(peer, "@hourly", "schedule") }, true},
+		"its retention":     {func(peer *unstructured.Unstructured) { set(peer, "1h", "retention", "expires") }, true},
+		"it is disabled":    {func(peer *unstructured.Unstructured) { set(peer, true, "disabled") }, true},
+		"its labels":        {func(peer *unstructured.Unstructured) { peer.SetLabels(map[string]string{"app": "other"}) }, true},
+		"it is invalid":     {func(peer *unstructured.Unstructured) { set(peer, "never", "schedule") }, true},
+		"a label beside it": {func(peer *unstructured.Unstructured) { peer.SetLabels(map[string]string{"app": "shop", "added": "x"}) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			peer, claim, of := scene()
+			peer.SetLabels(map[string]string{"app": "shop"})
+			c := fake.NewClientBuilder().WithScheme(term.NewScheme()).WithObjects(peer, claim, of("a", "data")).Build()
+			edited := false
+			_, errOut, err := runOf(t, allowing(c, func() {
+				if edited {
+					return
+				}
+				edited = true
+				now := peer.DeepCopy()
+				if err := c.Get(t.Context(), client.ObjectKeyFromObject(peer), now); err != nil {
+					t.Fatal(err)
+				}
+				tc.edit(now)
+				if err := c.Update(t.Context(), now); err != nil {
+					t.Fatal(err)
+				}
+			}, ""), true, true, &term.Scope{Selector: "app=shop"})
+			if refused := strings.Contains(errOut, "edited meanwhile: nothing was done"); refused != tc.refused || (err != nil) != tc.refused {
+				t.Errorf("%q: %v", errOut, err)
+			}
+			v := of("a", "data")
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(v), v); err != nil || (v.Labels[v1alpha1.LabelMapKey] == "") != tc.refused {
+				t.Errorf("labels of the snapshot: %v, %v", v.Labels, err)
+			}
+		})
+	}
+}
+
+func set(peer *unstructured.Unstructured, value any, path ...string) {
+	if err := unstructured.SetNestedField(peer.Object, value, append([]string{"spec"}, path...)...); err != nil {
+		panic(err)
+	}
+}
+
+// The PVC of the name that is there by then has another UID, and is no PVC of the snapshot.
+func TestMigrateReadsPVCsAgain(t *testing.T) {
+	peer, claim, of := scene()
+	c := fake.NewClientBuilder().WithScheme(term.NewScheme()).WithObjects(peer, claim, of("a", "data")).Build()
+	out, errOut, err := runOf(t, allowing(c, func() {
+		if err := client.IgnoreNotFound(c.Delete(t.Context(), claim)); err != nil {
+			t.Fatal(err)
+		}
+	}, ""), true, true, &term.Scope{})
+	if err != nil || strings.Contains(out, "handed over") || !strings.Contains(errOut, "shop/a stays with snapscheduler: its PVC data is gone") {
+		t.Errorf("%q, %q: %v", out, errOut, err)
+	}
+}
+
+// A yes is to all of it.
+func TestMigrateSaysWhatMayBeLostBeforeItAsks(t *testing.T) {
+	peer, claim, of := scene()
+	set(peer, "never", "retention", "expires")
+	c := fake.NewClientBuilder().WithScheme(term.NewScheme()).WithObjects(peer, claim, of("a", "data"), of("b", "gone")).Build()
+	out, errOut, err := runOf(t, allowing(c, func() {}, ""), true, false, &term.Scope{})
+	if err == nil || !strings.Contains(err.Error(), "nobody can be asked") || !strings.Contains(out, "disable it, create SnapshotSchedule nightly, hand over 1 snapshot\n") {
+		t.Errorf("%q: %v", out, err)
+	}
+	for _, want := range []string{
+		"Warning: shop/nightly: retention.expires: no equivalent, so snapshots never expire by age",
+		"Warning: VolumeSnapshot shop/b stays with snapscheduler: its PVC gone is gone",
+	} {
+		if strings.Count(errOut, want) != 1 {
+			t.Errorf("without %q: %q", want, errOut)
+		}
 	}
 }
 
