@@ -92,7 +92,10 @@ func checkSchedules(s *seen) (all found) {
 			all.problem("kubectl snapsched status "+in, "SnapshotSchedule %s/%s protects nothing: it selects no PVC", x.Namespace, x.Name)
 		}
 	}
-	if protects > 0 || len(s.schedules) == 0 {
+	if len(s.schedules) == 0 {
+		all.ok("there is no SnapshotSchedule here")
+	}
+	if protects > 0 {
 		all.ok("%s of %d select PVCs that can be snapshotted; kubectl snapsched coverage says which are protected",
 			term.Plural(protects, "SnapshotSchedule"), len(s.schedules))
 	}
