@@ -107,6 +107,7 @@ type rollbackRun struct {
 
 	// began is the API server's time when the run began, started the local one.
 	began, started, asOf time.Time
+	acts                 time.Time // when the timeout began
 	printed              steps.Printed
 	// newID is that of a rollback that begins, and user who runs it.
 	newID, user string
@@ -207,6 +208,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 		}
 	}
 	runner := &steps.Runner{Factory: r.f, Out: r.f.Out, Printed: r.printed, Of: 10, Timeout: r.timeout, Whole: true}
+	r.acts = r.f.Clock.Now()
 	if err := steps.Run(ctx, runner, r); err != nil {
 		return err
 	}
@@ -223,7 +225,10 @@ func (r *rollbackRun) Unfinished(ctx context.Context, state *core.State, err err
 		return errors.Join(err, r.dropUncut(ctx))
 	}
 	scaled := ", and nothing was scaled up"
-	if r.last == 10 { // whether the request was executed may be unknown
+	switch {
+	case errors.Is(err, errLate):
+		scaled = ", and nothing was scaled down"
+	case r.last == 10: // whether the request was executed may be unknown
 		scaled = ""
 	}
 	return fmt.Errorf("%w\nThe rollback is unfinished%s. Run the command again to go on, or go back with: %s",
@@ -293,11 +298,17 @@ func (r *rollbackRun) Next(state *core.State) (change.Step, error) {
 	if lock := state.Lock(); lock != nil && !lock.Time.IsZero() { // this run, or an earlier one, has begun it
 		r.goesOn = lock.ID
 	}
+	if step.Scales && r.timeout > 0 && r.f.Clock.Since(r.acts) > r.timeout/2 {
+		return step, errLate
+	}
 	if len(step.Changes) > 0 {
 		r.last = step.Number
 	}
 	return step, nil
 }
+
+// errLate ends a rollback before its outage begins: time would be up before it ends.
+var errLate = fmt.Errorf("%w: less than half of --timeout is left for what is done while the workload is scaled to 0", term.ErrTimeout)
 
 // Sent notes what this run has done: it may have lost the lock.
 func (r *rollbackRun) Sent(state *core.State, step change.Step, o steps.Outcome) error {
