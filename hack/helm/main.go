@@ -5,7 +5,7 @@
 // objects of hack/helm/source from standard input.
 //
 // kubebuilder's plugin helm/v2-alpha (v4.10.1) was tried and generates a worse chart.
-// It breaks what users rely on: the value crd.keep is not implemented, so uninstalling
+// It breaks what users rely on: the value crds.keep is not implemented, so uninstalling
 // deletes all schedules and their snapshots, manager.replicas is ignored, and the
 // alerts' own templates are not escaped, so Helm cannot render the chart. It also lacks
 // watchNamespaces with its Roles, names and labels per release, image digests, values

@@ -81,8 +81,8 @@ func Build(objects []*unstructured.Unstructured, release Release) (map[string]st
 		return nil, fmt.Errorf("no Deployment among %d objects; "+
 			"pipe the output of 'kustomize build hack/helm/source' into this program", len(objects))
 	}
-	for _, name := range []string{"Chart.yaml", "README.md", "values.yaml"} {
-		if files[name], err = fillDefaults(files[name], deployment, release); err != nil {
+	for _, name := range []string{"Chart.yaml", "README.md", "values.yaml", "values.schema.json"} {
+		if files[name], err = fillDefaults(files[name], deployment, alertsOf(objects), release); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -104,7 +104,7 @@ func location(o *unstructured.Unstructured) (folder, condition string, err error
 	name := strings.TrimPrefix(o.GetName(), prefix)
 	switch kind := o.GetKind(); {
 	case kind == "CustomResourceDefinition":
-		return "crd", ".Values.crd.enabled", nil
+		return "crd", ".Values.crds.enabled", nil
 	case kind == "Deployment":
 		return "manager", "", nil
 	case kind == "Service", strings.HasPrefix(name, "metrics-"):
@@ -154,7 +154,7 @@ func (t *template) edit(o *unstructured.Unstructured, name string) (text string,
 	case o.GetKind() == "ServiceMonitor":
 		t.editMonitor()
 	case o.GetKind() == "PrometheusRule":
-		t.replaceDocs()
+		err = t.editRules()
 	case o.GetKind() == "ServiceAccount":
 		t.optional(child(t.object, "metadata"), "annotations", ".Values.serviceAccount.annotations")
 	case name == "allow-api-server-traffic":

@@ -4,6 +4,7 @@
 package chart
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -121,7 +122,51 @@ func (t *template) replaceOperator() {
 // docs is where the runbook_url of the alerts in config/prometheus point to.
 const docs = "https://mapcontroller.dev/snapshotschedule/docs"
 
-// replaceDocs makes the alerts' links to the docs depend on a value.
+// editRules makes it depend on values which alerts there are, their labels, and how long they wait.
+func (t *template) editRules() error {
+	groups, _ := child(t.object, "spec")["groups"].([]any)
+	for _, g := range groups {
+		group := g.(map[string]any)
+		rules, _ := group["rules"].([]any)
+		// A group without rules has no such key.
+		lines := []string{fmt.Sprintf("{{- if lt (len $.Values.prometheus.alerts.disabled) %d }}", len(rules)), "rules:"}
+		for _, r := range rules {
+			rule := &template{object: r.(map[string]any)}
+			name := rule.object["alert"]
+			rule.replaceDocs()
+			rule.object["for"] = rule.inline(fmt.Sprintf("{{ get $.Values.prometheus.alerts.for %q | default %q }}", name, rule.object["for"]))
+			child(rule.object, "labels")[rule.block("{{- range $name, $value := $.Values.prometheus.alerts.labels }}",
+				"{{ $name }}: {{ $value | quote }}", "{{- end }}")] = nil
+			text, err := rule.text()
+			if err != nil {
+				return err
+			}
+			lines = append(lines, fmt.Sprintf("{{- if not (has %q $.Values.prometheus.alerts.disabled) }}", name))
+			lines = append(lines, strings.Split("- "+strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  "), "\n")...)
+			lines = append(lines, "{{- end }}")
+		}
+		delete(group, "rules")
+		group[t.block(append(lines, "{{- end }}")...)] = nil
+	}
+	return nil
+}
+
+// alertsOf returns the names of the alerts of all rules.
+func alertsOf(objects []*unstructured.Unstructured) (names []string) {
+	for _, o := range objects {
+		groups, _ := child(o.Object, "spec")["groups"].([]any)
+		for _, group := range groups {
+			rules, _ := group.(map[string]any)["rules"].([]any)
+			for _, rule := range rules {
+				name, _ := rule.(map[string]any)["alert"].(string)
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// replaceDocs makes an alert's link to the docs depend on a value.
 func (t *template) replaceDocs() {
 	replaceStrings(t.object, func(value string) string {
 		if rest, ok := strings.CutPrefix(value, docs+"/"); ok {
@@ -136,7 +181,7 @@ func (t *template) replaceDocs() {
 func (t *template) keepCRD() {
 	annotations := child(t.object, "metadata", "annotations")
 	delete(annotations, "helm.sh/resource-policy")
-	annotations[t.block("{{- if .Values.crd.keep }}", "helm.sh/resource-policy: keep", "{{- end }}")] = nil
+	annotations[t.block("{{- if .Values.crds.keep }}", "helm.sh/resource-policy: keep", "{{- end }}")] = nil
 }
 
 // perNamespace renders a cluster-wide object, or one in each of the watched namespaces.

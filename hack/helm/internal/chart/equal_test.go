@@ -60,7 +60,7 @@ func TestChartWithACertificateEqualsKustomize(t *testing.T) {
 
 // The overlay of docs/run/tenants.md adds the list of namespaces, and kubectl apply -n sets the namespace of the Roles.
 func TestNamespacedChartEqualsKustomize(t *testing.T) {
-	values := "{watchNamespaces: [bank, shop], admission: {enabled: false}, crd: {enabled: false}, rbacHelpers: {enabled: false}, metrics: {enabled: false}}"
+	values := "{watchNamespaces: [bank, shop], admission: {enabled: false}, crds: {enabled: false}, rbacHelpers: {enabled: false}, metrics: {enabled: false}}"
 	got := render(t, loadChart(t, release), install{name: Name, namespace: Name, values: values})
 	all := kustomize(t, "config/namespaced")
 	for _, watched := range []string{"bank", "shop"} {

@@ -5,6 +5,9 @@ package chart
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +48,61 @@ func TestMonitoringValuesReachEveryObject(t *testing.T) {
 	}
 	if len(checked) != 3 {
 		t.Errorf("only %v", checked)
+	}
+}
+
+// alertsWith returns the alerts that the chart renders, by name, and how many groups they are in.
+func alertsWith(t *testing.T, alerts string) (found map[string]map[string]any, groups int) {
+	t.Helper()
+	found = map[string]map[string]any{}
+	for _, o := range render(t, loadChart(t, release), likeKustomize.with("{prometheus: {enabled: true, alerts: "+alerts+"}}")) {
+		all, _, err := unstructured.NestedSlice(o.Object, "spec", "groups")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, group := range all {
+			groups++
+			rules, given := group.(map[string]any)["rules"]
+			if given && rules == nil {
+				t.Errorf("%s has a group whose rules are null", o.GetName())
+			}
+			list, _ := rules.([]any)
+			for _, rule := range list {
+				rule := rule.(map[string]any)
+				found[rule["alert"].(string)] = rule
+			}
+		}
+	}
+	return found, groups
+}
+
+func TestAlertsAreTunedOneByOne(t *testing.T) {
+	all, groups := alertsWith(t, "{}")
+	if len(all) < 10 || groups != 1 {
+		t.Fatalf("found %d alerts in %d groups", len(all), groups)
+	}
+	for name, before := range all {
+		got, _ := alertsWith(t, "{disabled: ["+name+"], labels: {team: 'yes', area: a:b}}")
+		if got[name] != nil || len(got) != len(all)-1 {
+			t.Errorf("without %s, there are %d alerts", name, len(got))
+		}
+		for other, rule := range got {
+			labels := maps.Clone(all[other]["labels"].(map[string]any))
+			labels["team"], labels["area"] = "yes", "a:b"
+			if !reflect.DeepEqual(rule["labels"], labels) {
+				t.Errorf("%s has the labels %v, want %v", other, rule["labels"], labels)
+			}
+		}
+		tuned, _ := alertsWith(t, "{for: {"+name+": 90m}}")
+		want := maps.Clone(all)
+		want[name] = maps.Clone(before)
+		if want[name]["for"] = "90m"; !reflect.DeepEqual(tuned, want) {
+			t.Errorf("with 90m, %s is %v", name, tuned[name])
+		}
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(all)), ", ")
+	if got, groups := alertsWith(t, "{disabled: ["+names+"]}"); len(got) != 0 || groups != 1 {
+		t.Errorf("without any, there are %d alerts in %d groups", len(got), groups)
 	}
 }
 

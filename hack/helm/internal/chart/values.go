@@ -56,8 +56,8 @@ func parseDeployment(object map[string]any) (deployment, error) {
 // Helm requires a semantic version.
 var semanticVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// fillDefaults fills the release and the Deployment's values into one of the chart's files.
-func fillDefaults(text string, object *unstructured.Unstructured, release Release) (string, error) {
+// fillDefaults fills the release, the Deployment's values and the names of the alerts into one of the chart's files.
+func fillDefaults(text string, object *unstructured.Unstructured, alerts []string, release Release) (string, error) {
 	if !semanticVersion.MatchString(release.Version) {
 		return "", fmt.Errorf("%q is not a semantic version such as 1.2.3", release.Version)
 	}
@@ -75,13 +75,13 @@ func fillDefaults(text string, object *unstructured.Unstructured, release Releas
 	}
 	data := map[string]any{
 		"version": release.Version, "image": image, "imageName": release.Image, "replicas": d.spec["replicas"], "args": args[1:],
-		"repository": release.Repository, "docs": release.Docs, "changes": changesOf(release.Changelog),
+		"repository": release.Repository, "docs": release.Docs, "changes": changesOf(release.Changelog), "alerts": alerts,
 	}
 	for value, field := range d.fields() {
 		data[value] = field.of[field.key]
 	}
 	var out strings.Builder
-	t, err := texttemplate.New("").Delims("[[", "]]").Funcs(texttemplate.FuncMap{"yaml": yamlValue}).Option("missingkey=error").Parse(text)
+	t, err := texttemplate.New("").Delims("[[", "]]").Funcs(texttemplate.FuncMap{"yaml": yamlValue, "join": strings.Join}).Option("missingkey=error").Parse(text)
 	if err == nil {
 		err = t.Execute(&out, data)
 	}
