@@ -74,7 +74,7 @@ func printGaps(c *protection.Coverage, w io.Writer, namespaces bool) {
 // printSum prints one line that counts every state.
 func printSum(c *protection.Coverage, w io.Writer) {
 	style := term.StyleOf(w)
-	all, states, waiting := term.Plural(len(c.Claims), "PVC"), "", false
+	all, states := term.Plural(len(c.Claims), "PVC"), ""
 	for _, p := range []protection.Protection{
 		protection.Protected, protection.Pending, protection.Unknown, protection.Stale, protection.Unprotected,
 		protection.Skipped, protection.Excluded,
@@ -85,16 +85,16 @@ func printSum(c *protection.Coverage, w io.Writer) {
 				n++
 			}
 		}
-		if waiting = waiting || n > 0 && (p == protection.Pending || p == protection.Unknown); n > 0 {
+		if n > 0 {
 			states += fmt.Sprintf(", %d %s", n, strings.ToLower(string(p)))
 		}
 	}
 	states = strings.TrimPrefix(states, ", ")
-	switch gaps := c.Gaps(); {
-	case gaps > 0:
-		fmt.Fprintln(w, style.Bad(fmt.Sprintf("%d of %s not protected: %s.", gaps, all, states)))
-	case len(c.Unread) > 0: // what was not read may have gaps
-	case waiting:
+	switch c.Verdict() {
+	case protection.HasGaps:
+		fmt.Fprintln(w, style.Bad(fmt.Sprintf("%d of %s not protected: %s.", c.Gaps(), all, states)))
+	case protection.NotRead: // the error says it
+	case protection.Waiting:
 		fmt.Fprintln(w, style.Warn(fmt.Sprintf("Not all of %s are protected yet: %s.", all, states)))
 	default:
 		if strings.Contains(states, ",") { // not all in one state

@@ -183,6 +183,30 @@ func leftovers(found []*v1alpha1.SnapshotSchedule, inv *view.Inventory) []leftov
 	return all
 }
 
+// Verdict is what may be said of all PVCs in one line.
+type Verdict int
+
+// What may be said of all PVCs.
+const (
+	NoGaps  Verdict = iota
+	HasGaps         // some PVCs are gaps
+	NotRead         // no gap was found, and what could not be read may have some
+	Waiting         // no gap was found, and some PVCs wait for their first snapshot, or it is unknown whether they can have one
+)
+
+// Verdict returns what may be said of all PVCs.
+func (c *Coverage) Verdict() Verdict {
+	switch {
+	case c.Gaps() > 0:
+		return HasGaps
+	case len(c.Unread) > 0:
+		return NotRead
+	case slices.ContainsFunc(c.Claims, func(c ClaimCoverage) bool { return c.Protection == Pending || c.Protection == Unknown }):
+		return Waiting
+	}
+	return NoGaps
+}
+
 // Gaps returns how many PVCs are not protected, and should be.
 func (c *Coverage) Gaps() int {
 	n := 0

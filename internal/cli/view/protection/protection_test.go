@@ -73,3 +73,24 @@ func TestSkippedPVCIsNoGapWhateverTheOperatorReported(t *testing.T) {
 		t.Errorf("excluded by false: got %+v", got.Claims[0])
 	}
 }
+
+func TestWhatMayBeSaidOfAllPVCs(t *testing.T) {
+	claim := func(is Protection) ClaimCoverage { return ClaimCoverage{Protection: is, Gap: is == Stale} }
+	unread := []UnreadCluster{{Cluster: "lost"}}
+	for name, tc := range map[string]struct {
+		c    Coverage
+		want Verdict
+	}{
+		"nothing":                   {Coverage{}, NoGaps},
+		"all are protected":         {Coverage{Claims: []ClaimCoverage{claim(Protected), claim(Excluded), claim(Skipped)}}, NoGaps},
+		"one waits":                 {Coverage{Claims: []ClaimCoverage{claim(Protected), claim(Pending)}}, Waiting},
+		"one is unknown":            {Coverage{Claims: []ClaimCoverage{claim(Unknown)}}, Waiting},
+		"a cluster is lost":         {Coverage{Claims: []ClaimCoverage{claim(Pending)}, Unread: unread}, NotRead},
+		"a gap, and a lost cluster": {Coverage{Claims: []ClaimCoverage{claim(Stale)}, Unread: unread}, HasGaps},
+		"a gap, and one that waits": {Coverage{Claims: []ClaimCoverage{claim(Pending), claim(Stale)}}, HasGaps},
+	} {
+		if got := tc.c.Verdict(); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
