@@ -92,6 +92,7 @@ var _ = Describe("report", func() {
 		Expect(hidden(found)).To(BeNumerically(">", 2))
 		Expect(found).To(MatchRegexp(`<tr data-find="[^"]*/backup data-0" hidden=""`))
 		Expect(found).To(MatchRegexp(`<tr data-find="[^"]*/backup data-1">`))
+		Expect(open("file://"+page+"#50%")).To(ContainSubstring(`tabindex="0"`), "what is no encoded text stops the script")
 	})
 
 	It("refuses what it cannot write", func() {

@@ -99,7 +99,10 @@ func (c *pageCluster) Legend() (all []Spot) {
 			all = append(all, Spot{Shape: cmp.Or(marks[s.Text()], "dot"), Class: class, Text: s.Meaning()})
 		}
 	}
-	return append(all, Spot{Shape: "ring", Class: "future", Text: "next slot"})
+	if c.Silent == nil {
+		all = append(all, Spot{Shape: "ring", Class: "future", Text: "next slot"})
+	}
+	return all
 }
 
 // Lane is the snapshots of a PVC under a schedule over time. Kept and Fade meet where retention deletes, Gap is the time without a
@@ -139,6 +142,9 @@ func (p *page) laneOf(c *pageCluster, s *scheduleReport, claim state.ClaimStatus
 		}
 	}
 	for _, slot := range row.Next {
+		if c.Silent != nil { // nobody takes it
+			break
+		}
 		text := "next snapshot: " + term.Due(p.Now, slot.Time) + ", " + p.At(slot)
 		l.Dots = append(l.Dots, Spot{X: c.Axis.at(min(p.Now.Sub(slot.Time), 0)), Shape: "ring", Class: "future", Text: text})
 	}
@@ -184,7 +190,7 @@ func (p *page) dotOf(c *pageCluster, s *scheduleReport, m *history.Mark, end tim
 	}
 	d.Text = report.Line(strings.Join(words, ", "))
 	if m.State == retention.Ready.String() {
-		d.Copy = c.command(fmt.Sprintf("%s restore -n %s %s", term.Name, term.ShellWord(s.Status.Namespace), term.ShellWord(m.Name)))
+		d.Copy = c.Command(fmt.Sprintf("%s restore -n %s %s", term.Name, term.ShellWord(s.Status.Namespace), term.ShellWord(m.Name)))
 	}
 	return d
 }

@@ -26,8 +26,6 @@ import (
 func TestReportShowsNoStoredGreenBesideAGap(t *testing.T) {
 	now := clitest.Start.Add(100 * time.Hour)
 	s, claim := clitest.Schedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}), clitest.Claim("data", nil)
-	s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(
-		&v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: "nightly"}}, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
 	stored := []metav1.Condition{
 		{Type: v1alpha1.ConditionProtected, Status: metav1.ConditionTrue, Reason: "Protected", LastTransitionTime: metav1.NewTime(clitest.Start)},
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scheduled", LastTransitionTime: metav1.NewTime(clitest.Start)},
@@ -39,7 +37,7 @@ func TestReportShowsNoStoredGreenBesideAGap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one.Status.Silent = 94 * time.Hour
+	one.Status.Silent, one.fleet = 94*time.Hour, "nightly"
 	c := clusterReport{Coverage: protection.CoverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, now), Schedules: []scheduleReport{one}}
 	c.Fleets = []fleetReport{{Name: "nightly", Conditions: stored}, {Name: "empty", Conditions: stored}}
 	all := &fullReport{Time: *term.TimeOf(now), Until: *term.TimeOf(now.Add(reportAhead)), Clusters: []clusterReport{c}}

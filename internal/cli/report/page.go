@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -67,13 +68,16 @@ const (
 	maxDots    = 8000
 	maxDeletes = 2000
 	maxActions = 20
+	maxMore    = 200
 )
 
 // page is what the template shows.
 type page struct {
-	Report      *fullReport
-	Sum         Sums
+	Report *fullReport
+	Sum    Sums
+	// First and More are actions; Others are those for which there is no room.
 	First, More []Action
+	Others      int
 	Clusters    []*pageCluster
 	Now         time.Time
 	dotsPerLane int
@@ -89,11 +93,17 @@ type pageCluster struct {
 	Deletes, Listed, Most int
 	Columns               []Spot
 	Incomplete            bool
-	// Silent is set if the operator shows no sign of life, as status judges it: then nothing is promised.
-	Silent *state.ScheduleStatus
-	// context is that of commands, used are the classes of marks.
-	context string
-	used    map[string]bool
+	// Silent is set if the operator shows no sign of life: then nothing is promised.
+	Silent *silence
+	// name is shown on a page of several clusters, used are the classes of marks.
+	name string
+	used map[string]bool
+}
+
+// silence is for how long an operator has shown no sign of life, and the command that shows whether it runs.
+type silence struct {
+	silent  time.Duration
+	command string
 }
 
 // pageSchedule is what is shown of a schedule: Lanes, the Rest in a table, and the deletes that are Listed.
@@ -121,10 +131,14 @@ func newPage(r *fullReport) *page {
 		c := &pageCluster{Of: &r.Clusters[i], Sum: sumsOf(p.Now, r.Clusters[i]), used: map[string]bool{}}
 		c.Axis = newAxis(c.Of.Schedules, p.Now)
 		if len(r.Clusters)+len(r.Unread) > 1 {
-			c.context = c.Of.Name
+			c.name = c.Of.Name
 		}
-		if k := slices.IndexFunc(c.Of.Schedules, func(s scheduleReport) bool { return s.Status.Silent > 0 }); k >= 0 {
-			c.Silent = &c.Of.Schedules[k].Status
+		var all []*state.ScheduleStatus
+		for k := range c.Of.Schedules {
+			all = append(all, &c.Of.Schedules[k].Status)
+		}
+		if silent, command := state.OperatorSilence(c.Of.Operator, all); silent > 0 {
+			c.Silent = &silence{silent, command}
 		}
 		for k := range c.Of.Schedules {
 			room -= p.add(c, &c.Of.Schedules[k], min(share, room), listed)
@@ -137,9 +151,11 @@ func newPage(r *fullReport) *page {
 		c.Columns, c.Most = columnsOf(c.Of.Schedules, p.Now, r.Until.Time)
 		p.Clusters = append(p.Clusters, c)
 	}
-	p.First = p.actions()
-	n := min(len(p.First), maxActions)
-	p.First, p.More = p.First[:n], p.First[n:]
+	p.Sum.Unread = len(r.Unread)
+	all := p.actions()
+	n := min(len(all), maxActions)
+	more := min(len(all), n+maxMore)
+	p.First, p.More, p.Others = all[:n], all[n:more], len(all)-more
 	return p
 }
 
@@ -177,19 +193,38 @@ func (c *pageCluster) Drilled() []protection.ClaimCoverage {
 	return all
 }
 
-// command is one for this cluster.
-func (c *pageCluster) command(line string) string {
-	if c.context != "" {
-		line += " --context " + term.ShellWord(c.context)
+// Command is a command, or a text that ends with one, for this cluster: whoever copies it may be connected to another.
+func (c *pageCluster) Command(line string) string { return report.Line(line + contextFlag(c.Of.Name)) }
+
+// Text is what came from this cluster as one line, in which every command is for it.
+func (c *pageCluster) Text(line string) string {
+	if flag := contextFlag(c.Of.Name); flag != "" {
+		line = commandStart.ReplaceAllStringFunc(line, func(start string) string { return strings.TrimSuffix(start, " ") + flag + " " })
 	}
 	return report.Line(line)
+}
+
+// commandStart is the part of a command before its flags. kubectl takes none before the name of a plugin.
+var commandStart = regexp.MustCompile(`\bkubectl (?:snapsched )?`)
+
+// contextFlag names a context in a command; nothing if the kubeconfig has none.
+func contextFlag(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " --context " + term.ShellWord(name)
 }
 
 // Age is how long ago a time was.
 func (p *page) Age(t *metav1.Time) string { return term.Age(p.Now, term.ValueOf(t)) }
 
-// Due is until when a snapshot is taken, or how late it is.
-func (p *page) Due(t *metav1.Time) string { return term.Due(p.Now, term.ValueOf(t)) }
+// Due is until when a snapshot is taken, unless nobody does, or how late it is.
+func (p *page) Due(c *pageCluster, t *metav1.Time) string {
+	if slot := term.ValueOf(t); c.Silent == nil || slot.Before(p.Now) {
+		return term.Due(p.Now, slot)
+	}
+	return ""
+}
 
 // At is a time as people file it.
 func (p *page) At(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

@@ -234,32 +234,49 @@ func pageOf(t *testing.T, all *fullReport) (page, text string, root *html.Node) 
 	return page, textOf(root), root
 }
 
-// What a simulation assumes of an operator that is dead is no promise.
+// What a simulation assumes of an operator that is dead is no promise, also while no snapshot is due.
 func TestNothingIsPromisedOfAnOperatorWithoutASignOfLife(t *testing.T) {
-	all, _ := reportOfScenario(t, clitest.NewScenario())
-	_, text, _ := pageOf(t, all)
-	if !strings.Contains(text, "kept by last until 31 Jan") || !strings.Contains(text, "Retention will delete") {
-		t.Fatal("nothing is promised of an operator that lives")
-	}
-	for i := range all.Clusters[0].Schedules {
-		all.Clusters[0].Schedules[i].Status.Silent = 2 * time.Hour
-	}
-	page, text, root := pageOf(t, all)
-	for _, words := range []string{"kept by last until", "Retention will delete", "retention deletes snapshots at an age"} {
-		if strings.Contains(text, words) {
-			t.Errorf("%q is promised", words)
+	promises := []string{"kept by last until", "Retention will delete", "retention deletes snapshots at an age", "next snapshot: ", "next slot"}
+	for namespace, silence := range map[string]func(*clusterReport){
+		"snapshotschedule-system": func(c *clusterReport) {
+			for i := range c.Schedules {
+				c.Schedules[i].Status.Silent = 2 * time.Hour
+			}
+		},
+		"backup": func(c *clusterReport) {
+			c.Operator = &state.Operator{Namespace: "backup", Leader: "pod", Silent: 2 * time.Hour}
+		},
+	} {
+		all, _ := reportOfScenario(t, clitest.NewScenario())
+		_, text, _ := pageOf(t, all)
+		for _, words := range promises {
+			if !strings.Contains(text, words) {
+				t.Fatalf("%q is not said of an operator that lives", words)
+			}
 		}
-	}
-	if len(find(root, func(n *html.Node) bool { return attribute(n, "class") == "chart" })) != 0 || !strings.Contains(text, "so nothing is promised") {
-		t.Error("the deletes are shown as if they came")
-	}
-	acts := find(root, func(n *html.Node) bool { return n.Data == "ol" })
-	if first := textOf(acts[0].FirstChild.NextSibling); !strings.HasPrefix(first, "Operator no sign of life since 120m: ") ||
-		!strings.Contains(first, "kubectl -n snapshotschedule-system get pods,lease") {
-		t.Errorf("the first to act on is %q", first)
-	}
-	if !strings.Contains(page, "What it would delete") {
-		t.Error("the list is gone")
+		silence(&all.Clusters[0])
+		page, text, root := pageOf(t, all)
+		for _, words := range promises {
+			if strings.Contains(text, words) {
+				t.Errorf("%q is promised", words)
+			}
+		}
+		for _, n := range find(root, func(n *html.Node) bool { return attribute(n, "data-of") == "next" }) {
+			if due := textOf(n); due != "" && !strings.HasPrefix(due, "overdue ") {
+				t.Errorf("a snapshot is promised: %q", due)
+			}
+		}
+		if len(find(root, func(n *html.Node) bool { return attribute(n, "class") == "chart" })) != 0 || !strings.Contains(text, "so nothing is promised") {
+			t.Error("the deletes are shown as if they came")
+		}
+		acts := find(root, func(n *html.Node) bool { return n.Data == "ol" })
+		if first := textOf(acts[0].FirstChild.NextSibling); !strings.HasPrefix(first, "Operator no sign of life since 120m: ") ||
+			!strings.Contains(first, "kubectl -n "+namespace+" get pods,lease --context prod") {
+			t.Errorf("the first to act on is %q", first)
+		}
+		if !strings.Contains(page, "What it would delete") {
+			t.Error("the list is gone")
+		}
 	}
 }
 

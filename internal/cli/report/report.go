@@ -29,6 +29,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/history"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/protection"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/state"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/version"
 )
 
@@ -163,8 +164,9 @@ func readClusterReport(ctx context.Context, f *term.Factory, scope *term.Scope, 
 		return r, err
 	}
 	found, err := view.ReadSchedules(ctx, f, r.Namespace, "")
+	owners := map[*v1alpha1.SnapshotSchedule]string{}
 	if err == nil && scope.AllNamespaces {
-		r.Fleets, err = readFleets(ctx, f)
+		r.Fleets, err = readFleets(ctx, f, found, owners)
 	}
 	if err != nil {
 		return r, err
@@ -180,6 +182,7 @@ func readClusterReport(ctx context.Context, f *term.Factory, scope *term.Scope, 
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return r, fmt.Errorf("SnapshotSchedule %s/%s: %w", s.Namespace, s.Name, err)
 		}
+		one.fleet = owners[s]
 		r.Schedules = append(r.Schedules, one)
 	}
 	var all []*state.ScheduleStatus
@@ -206,8 +209,11 @@ func readWhere(ctx context.Context, f *term.Factory, r *clusterReport) error {
 	return nil
 }
 
-// readFleets reads ClusterSnapshotSchedules; none if they are not installed, or if the user may not.
-func readFleets(ctx context.Context, f *term.Factory) (all []fleetReport, err error) {
+// readFleets reads ClusterSnapshotSchedules; none if they are not installed, or if the user may not. It fills in which of some schedules
+// they own, whatever owner a tenant has written into one.
+func readFleets(
+	ctx context.Context, f *term.Factory, found []*v1alpha1.SnapshotSchedule, owners map[*v1alpha1.SnapshotSchedule]string,
+) (all []fleetReport, err error) {
 	list := &v1alpha1.ClusterSnapshotScheduleList{}
 	if err := f.List(ctx, list); err != nil {
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -220,6 +226,11 @@ func readFleets(ctx context.Context, f *term.Factory) (all []fleetReport, err er
 		one := fleetReport{
 			Name: c.Name, Policy: view.PolicyWords(&c.Spec.Template.Spec), Conditions: c.Status.Conditions,
 			OldestRecoveryPointTime: c.Status.OldestRecoveryPointTime,
+		}
+		for _, s := range found {
+			if snapshots.OwnedBy(c, s) {
+				owners[s] = c.Name
+			}
 		}
 		if c.Status.Inputs != nil {
 			one.Namespaces = c.Status.Inputs.Namespaces.Total
@@ -235,9 +246,6 @@ func readFleets(ctx context.Context, f *term.Factory) (all []fleetReport, err er
 // reportOn reports on one schedule.
 func reportOn(s *v1alpha1.SnapshotSchedule, inv *view.Inventory, now time.Time, work int) (r scheduleReport, err error) {
 	r.Status, r.OldestRecoveryPointTime = state.StatusOf(s, inv, now), s.Status.OldestRecoveryPointTime
-	if owner := metav1.GetControllerOf(s); owner != nil && owner.Kind == "ClusterSnapshotSchedule" {
-		r.fleet = owner.Name
-	}
 	if r.Status.InvalidSpec != "" {
 		return r, nil
 	}

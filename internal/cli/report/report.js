@@ -12,7 +12,8 @@ const show = () => {
 };
 search.hidden = false;
 search.addEventListener('input', show);
-search.value = decodeURIComponent(location.hash.slice(1));
+search.value = location.hash.slice(1);
+try { search.value = decodeURIComponent(search.value); } catch { }
 show();
 addEventListener('beforeprint', () => { for (const box of document.querySelectorAll('details')) box.open = true; });
 const copy = async (text) => {

@@ -12,6 +12,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/history"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view/protection"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // Part is a part of all PVCs, which the bar shows from Left on, in percent.
@@ -25,7 +26,9 @@ type Part struct {
 // Sums are what the top of the page counts. The parts add up to all PVCs.
 type Sums struct {
 	Claims, Gaps, Covered, Schedules int
-	Parts                            []Part
+	// Unread is how many clusters are not counted, because they could not be read.
+	Unread int
+	Parts  []Part
 	// oldest is the age of the oldest recovery point of a protected PVC, youngest that of the youngest one of a gap.
 	oldest, youngest time.Duration
 }
@@ -84,15 +87,44 @@ type Action struct {
 	point                                         time.Time
 }
 
-// actions are what is to be done, the worst first: an operator without a sign of life, PVCs without a recovery point, and those with the
-// oldest one.
+// Verdict is what may be said of the PVCs of all clusters, as coverage says it.
+func (p *page) Verdict() protection.Verdict {
+	all := protection.Coverage{Unread: p.Report.Unread}
+	for _, c := range p.Clusters {
+		all.Claims = append(all.Claims, c.Of.Coverage.Claims...)
+	}
+	return all.Verdict()
+}
+
+// NothingToDo says why there is no action, and whether that is good.
+func (p *page) NothingToDo() pageState {
+	switch {
+	case p.Sum.Claims == 0:
+		return pageState{"dim", "Nothing: there are no PVCs.", ""}
+	case p.Verdict() == protection.NoGaps:
+		return pageState{"good", "Nothing: every PVC that should be protected is.", ""}
+	}
+	return pageState{"unknown", "Nothing yet: some PVCs wait for their first snapshot, or it is unknown whether they can have one.", ""}
+}
+
+// The oldest times: of actions that come before those of PVCs.
+var silentPoint, unreadPoint = time.Unix(math.MinInt32, 0), time.Unix(math.MinInt32+1, 0)
+
+// actions are what is to be done, the worst first: an operator without a sign of life, a cluster that could not be read, PVCs without a
+// recovery point, and those with the oldest one.
 func (p *page) actions() (all []Action) {
+	for _, u := range p.Report.Unread {
+		all = append(all, Action{
+			Cluster: u.Cluster, Name: "Cluster", State: "could not be read", Reason: u.Error, Advice: "see what it lacks",
+			Command: report.Line(term.Name + " doctor" + contextFlag(u.Cluster)), point: unreadPoint,
+		})
+	}
 	for _, c := range p.Clusters {
 		if c.Silent != nil {
 			all = append(all, Action{
-				Cluster: c.context, Name: "Operator", State: "no sign of life since " + term.Rounded(c.Silent.Silent),
-				Reason: "no snapshot is taken, and none is deleted", Advice: "see whether it runs", Command: c.command(c.Silent.SilenceCommand()),
-				point: time.Unix(math.MinInt32, 0),
+				Cluster: c.name, Name: "Operator", State: "no sign of life since " + term.Rounded(c.Silent.silent),
+				Reason: "no snapshot is taken, and none is deleted", Advice: "see whether it runs", Command: c.Command(c.Silent.command),
+				point: silentPoint,
 			})
 		}
 		problems := map[string]string{}
@@ -105,10 +137,10 @@ func (p *page) actions() (all []Action) {
 		}
 		for i := range c.Of.Coverage.Claims {
 			if claim := &c.Of.Coverage.Claims[i]; claim.Gap {
-				a := Action{Cluster: c.context, Name: claim.Namespace + "/" + claim.Name, State: string(claim.Protection)}
+				a := Action{Cluster: c.name, Name: claim.Namespace + "/" + claim.Name, State: string(claim.Protection)}
 				a.Advice, a.Command = claim.Fix()
-				a.Reason, a.point = claim.Why()+problems[a.Name], time.Unix(0, 0)
-				if a.Command = c.command(a.Command); claim.RecoveryPointTime != nil {
+				a.Reason, a.point = c.Text(claim.Why()+problems[a.Name]), time.Unix(0, 0)
+				if a.Command = c.Command(a.Command); claim.RecoveryPointTime != nil {
 					a.point = claim.RecoveryPointTime.Time
 				}
 				all = append(all, a)

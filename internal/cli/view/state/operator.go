@@ -7,14 +7,11 @@ import (
 	"context"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // Operator is what a cluster says of its operator, as far as the user may read it.
@@ -28,6 +25,8 @@ type Operator struct {
 	RenewedTime *metav1.Time `json:"renewedTime,omitempty"`
 	// ClockSkewSeconds is by how much its clock was ahead of the API server's then, which knows whole seconds only.
 	ClockSkewSeconds *int `json:"clockSkewSeconds,omitempty"`
+	// Silent is for how long nobody has renewed the lease; zero while somebody holds it, or if that is not known.
+	Silent time.Duration `json:"-"`
 }
 
 // ReadOperator reads what there is about the operator. What may not be read is left out.
@@ -42,16 +41,16 @@ func ReadOperator(ctx context.Context, f *term.Factory) *Operator {
 		if at := lease.Spec.RenewTime; at != nil && len(lease.ManagedFields) > 0 {
 			o.ClockSkewSeconds = ptr.To(int(at.Truncate(time.Second).Sub(changed(lease)) / time.Second))
 		}
+		if now, err := f.ServerTime(ctx); err == nil { // else whose clock is right is not known
+			o.Silent = SilentFor(lease, now)
+		}
 		namespaces = []string{lease.Namespace}
 	}
-	for _, namespace := range namespaces {
-		all := &appsv1.DeploymentList{}
-		// If they may not be listed, there is none.
-		_ = f.List(ctx, all, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": snapshots.Name})
-		for i := range all.Items {
-			if containers := all.Items[i].Spec.Template.Spec.Containers; len(containers) > 0 {
-				o.Namespace, o.Image = namespace, containers[0].Image
-			}
+	// If Deployments may not be listed, there is none.
+	all, _ := view.OperatorDeployments(ctx, f, namespaces)
+	for i := range all {
+		if image := view.ManagerImage(&all[i]); image != "" {
+			o.Namespace, o.Image = all[i].Namespace, image
 		}
 	}
 	return o

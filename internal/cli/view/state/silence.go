@@ -142,10 +142,24 @@ func (s *ScheduleStatus) SilenceWords(style term.Style) []string {
 	if s.Silent == 0 {
 		return nil
 	}
-	return []string{style.Bad("Operator: no sign of life since "+term.Rounded(s.Silent)) + ": " + s.SilenceCommand()}
+	return []string{style.Bad("Operator: no sign of life since "+term.Rounded(s.Silent)) + ": " + SilenceCommand(s.operatorNamespace)}
 }
 
-// SilenceCommand shows whether the operator runs.
-func (s *ScheduleStatus) SilenceCommand() string {
-	return fmt.Sprintf("kubectl -n %s get pods,lease", term.ShellWord(cmp.Or(s.operatorNamespace, view.DocumentedNamespace)))
+// OperatorSilence returns for how long the operator of a cluster has shown no sign of life, and the command that shows whether it runs.
+// The lease shows that also while no snapshot is due. Without it, a slot that has no snapshot does.
+func OperatorSilence(o *Operator, all []*ScheduleStatus) (silent time.Duration, command string) {
+	if o != nil && o.Silent > 0 {
+		return o.Silent, SilenceCommand(o.Namespace)
+	}
+	for _, s := range all {
+		if s.Silent > 0 {
+			return s.Silent, SilenceCommand(s.operatorNamespace)
+		}
+	}
+	return 0, ""
+}
+
+// SilenceCommand shows whether the operator runs in its namespace, which is empty if it is not known.
+func SilenceCommand(namespace string) string {
+	return fmt.Sprintf("kubectl -n %s get pods,lease", term.ShellWord(cmp.Or(namespace, view.DocumentedNamespace)))
 }
