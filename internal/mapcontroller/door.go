@@ -35,7 +35,12 @@ type (
 	Summary        = status.Summary
 	Recording      = status.Recording
 	Unwritten      = status.Unwritten
-	Queue          = queue.Late[plan.Request]
+)
+
+// Queue adds to a controller's queue from outside of the controller's own events. Shares keep one namespace from holding all workers.
+type (
+	Queue[T comparable]  = queue.Late[T]
+	Shares[T comparable] = queue.Shares[T]
 )
 
 // The verbs of writes that can fail.

@@ -87,7 +87,7 @@ type Related struct {
 	// object reconciles all keys. Those that are Live differ: see Input.
 	Kinds []Input
 	// Prepare, if set, is called once the optional kinds can be listed, to start what decisions about them read beside the
-	// manager's cache. They are missing to decisions until it returns nil.
+	// manager's cache. They are missing to decisions until it returns nil: it is called again after an error.
 	Prepare func(context.Context, Host) error
 }
 

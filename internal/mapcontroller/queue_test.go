@@ -350,7 +350,7 @@ func TestQueueServesOtherNamespacesWhileOneHangs(t *testing.T) {
 func TestQueueOfCreatesThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		why := "busy"
-		var late Queue
+		var late Queue[Request]
 		q := newQueued(t, []client.Object{fixture.Parent(), fixture.Input()}, func(c *MapController, _ *Options) {
 			c.Gate = Gate{Start: late.Start, Allow: func(req Request, _ []Desired, _ []client.Object) string {
 				if why != "" {

@@ -6,7 +6,9 @@ package mapcontroller
 import (
 	"context"
 	"errors"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,18 +66,15 @@ func (s *starter) awaitOptional(ctx context.Context, watch watches) {
 	}
 	if err := s.watchOptional(ctx, watch); err != nil {
 		s.host.Log.Error(err, "Failed to watch optional kinds")
-		return
 	}
-	c.kindsBack()
 }
 
-// watchOptional fills the cache with the optional kinds, and prepares what decisions about them read beside it. It returns when
-// both is done.
+// watchOptional fills the cache with the optional kinds, once, and prepares what decisions about them read beside it. If that fails,
+// it is tried again later: the others need not wait.
 func (s *starter) watchOptional(ctx context.Context, watch watches) error {
-	c := s.controller
 	var synced []toolscache.InformerSynced
 	var errs []error
-	for _, w := range c.Watches() {
+	for _, w := range s.controller.Watches() {
 		if w.Optional {
 			is, err := w.fill(ctx, s.host.Cache, watch)
 			synced, errs = append(synced, is), append(errs, err)
@@ -84,6 +83,23 @@ func (s *starter) watchOptional(ctx context.Context, watch watches) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	prepare := func(ctx context.Context) (bool, error) {
+		err := s.prepare(ctx, synced)
+		if err != nil && ctx.Err() == nil {
+			s.host.Log.Error(err, "Failed to prepare decisions about optional kinds")
+		}
+		return err == nil, nil
+	}
+	if prepared, _ := prepare(ctx); !prepared {
+		backoff := wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6, Cap: time.Minute}
+		go func() { _ = backoff.DelayFunc().Until(ctx, false, true, prepare) }()
+	}
+	return nil
+}
+
+// prepare has decisions know the optional kinds once the cache has them, and what is read beside it.
+func (s *starter) prepare(ctx context.Context, synced []toolscache.InformerSynced) error {
+	c := s.controller
 	if c.spec.Related.Prepare != nil {
 		if err := c.spec.Related.Prepare(ctx, s.host); err != nil {
 			return err
@@ -91,6 +107,7 @@ func (s *starter) watchOptional(ctx context.Context, watch watches) error {
 	}
 	if toolscache.WaitForCacheSync(ctx.Done(), synced...) {
 		c.installed.Watches()
+		c.kindsBack()
 	}
 	return nil
 }

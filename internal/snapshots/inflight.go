@@ -33,7 +33,7 @@ type inFlight struct {
 	madeFrom func(namespace, uid string) []client.Object
 	decided  func(schedule types.NamespacedName) client.Object
 	// queue is that of keys; wake adds one to it.
-	queue mapcontroller.Queue
+	queue mapcontroller.Queue[mapcontroller.Request]
 	wake  func(mapcontroller.Request, time.Duration)
 
 	// classesKnown is set if VolumeSnapshotClasses are read.
