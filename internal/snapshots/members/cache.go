@@ -5,18 +5,17 @@ package members
 
 import (
 	"context"
-	"time"
+	"errors"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -26,9 +25,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/cached"
 )
-
-// name is the controller's name, in logs and metrics.
-const name = "snapshotschedule-members"
 
 // byGroup finds labeled members by the group snapshot that they name.
 var byGroup = informer.Index{Name: "group", Values: func(o client.Object) []string {
@@ -60,28 +56,36 @@ func Live(ctx context.Context, live client.Reader, group client.Object) (labeled
 	}
 }
 
-// Start fills a cache with the labeled members, and runs the controller. The manager's cache holds other VolumeSnapshots, and a cache
-// takes one selector per kind.
+// Start fills a cache with the labeled members, as the manager's cache holds other VolumeSnapshots, and runs the controller.
 func (m *Members) Start(ctx context.Context, h mapcontroller.Host) error {
 	m.api, m.live = client.WithFieldOwner(h.Dependencies.Client, "snapshotschedule"), h.Dependencies.Live
 	only := map[string]cache.Config{}
 	for _, namespace := range m.options.Namespaces {
 		only[namespace] = cache.Config{}
 	}
+	with, invalid := labels.Parse(v1alpha1.LabelGroupSnapshot)
 	members, err := h.NewCache(cache.Options{
 		NewInformer: m.labeled.NewInformer, DefaultNamespaces: only,
-		ByObject: map[client.Object]cache.ByObject{
-			&snapshotv1.VolumeSnapshot{}: {Label: where(selection.Exists), Transform: cached.Member},
-		},
+		ByObject: map[client.Object]cache.ByObject{&snapshotv1.VolumeSnapshot{}: {Label: with, Transform: cached.Member}},
 	})
-	if err != nil {
+	if err = errors.Join(invalid, err); err != nil {
 		return err
 	}
 	labeled, err := members.GetInformer(ctx, &snapshotv1.VolumeSnapshot{}, cache.BlockUntilSynced(false))
-	if err == nil {
-		err = labeled.AddIndexers(informer.Indexers(byGroup))
-	}
 	if err != nil {
+		return err
+	}
+	// By the time that decisions read members, those of the first list are in the cache: these events wake nobody.
+	_, err = labeled.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(o any, isInInitialList bool) {
+			if !isInInitialList {
+				m.event(o)
+			}
+		},
+		UpdateFunc: func(before, after any) { m.event(before); m.event(after) },
+		DeleteFunc: m.event,
+	})
+	if err = errors.Join(err, labeled.AddIndexers(informer.Indexers(byGroup))); err != nil {
 		return err
 	}
 	go func() { _ = members.Start(ctx) }()
@@ -90,50 +94,35 @@ func (m *Members) Start(ctx context.Context, h mapcontroller.Host) error {
 		return ctx.Err()
 	}
 	_, err = h.Objects(name, controller.Options{
-		Reconciler: m, MaxConcurrentReconciles: 8, CacheSyncTimeout: mapcontroller.CacheSyncTimeout,
+		Reconciler: m, MaxConcurrentReconciles: workers, CacheSyncTimeout: mapcontroller.CacheSyncTimeout,
 	},
+		source.Func(m.queue.Start),
 		source.Kind(h.Cache, &groupv1.VolumeGroupSnapshot{}, &handler.TypedEnqueueRequestForObject[*groupv1.VolumeGroupSnapshot]{}),
-		source.Kind(members, &snapshotv1.VolumeSnapshot{}, handler.TypedEnqueueRequestsFromMapFunc(
-			func(_ context.Context, v *snapshotv1.VolumeSnapshot) []reconcile.Request {
-				return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: v.Namespace, Name: backup.GroupLabel(v)}}}
-			})))
+		source.Kind(h.Cache, &v1alpha1.SnapshotSchedule{}, handler.TypedEnqueueRequestsFromMapFunc(m.groupsOf),
+			predicate.TypedGenerationChangedPredicate[*v1alpha1.SnapshotSchedule]{}))
 	return err
 }
 
-// where selects VolumeSnapshots that have, or lack, the label of members.
-func where(is selection.Operator) labels.Selector {
-	requirement, err := labels.NewRequirement(v1alpha1.LabelGroupSnapshot, is, nil)
-	if err != nil {
-		panic(err) // the label is a constant
+// event wakes the key of the group snapshot that a labeled VolumeSnapshot names, and has its members sought.
+func (m *Members) event(o any) {
+	if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+		o = gone.Obj
 	}
-	return labels.NewSelector().Add(*requirement)
+	v := o.(*snapshotv1.VolumeSnapshot)
+	group := client.ObjectKey{Namespace: v.Namespace, Name: backup.GroupLabel(v)}
+	m.queue.AddAfter(reconcile.Request{NamespacedName: group}, 0)
+	// At once: decisions must not wait for labels of others.
+	if key, ours := m.Engine.KeyOf(m.options.Stores.Get(&groupv1.VolumeGroupSnapshot{}, group)); ours {
+		m.Engine.Enqueue(key, 0)
+	}
 }
 
-// sharedFor is how long the group snapshots of a namespace share a live list: many may be cut at once.
-const sharedFor = 3 * time.Second
-
-// naming returns the names of the unlabeled VolumeSnapshots that name a group snapshot as their owner, as anybody can write.
-func (m *Members) naming(ctx context.Context, group *groupv1.VolumeGroupSnapshot) ([]client.ObjectKey, error) {
-	m.listing.Lock()
-	defer m.listing.Unlock()
-	now := m.options.Clock.Now()
-	if age := now.Sub(m.listed); age < 0 || age >= sharedFor {
-		m.listed, m.unlabeled = now, map[string]map[types.UID][]client.ObjectKey{}
-	}
-	byOwner, known := m.unlabeled[group.Namespace]
-	if known {
-		return byOwner[group.UID], nil
-	}
-	byOwner = map[types.UID][]client.ObjectKey{}
-	err := mapcontroller.EachMetadata(ctx, m.live, snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), func(o client.Object) {
-		for _, owner := range o.GetOwnerReferences() {
-			if owner.Kind == "VolumeGroupSnapshot" {
-				byOwner[owner.UID] = append(byOwner[owner.UID], client.ObjectKeyFromObject(o))
-			}
+// groupsOf returns the group snapshots that name a schedule. It may be created again, and own those that another one left.
+func (m *Members) groupsOf(_ context.Context, s *v1alpha1.SnapshotSchedule) (requests []reconcile.Request) {
+	for _, o := range m.options.Stores.List(&groupv1.VolumeGroupSnapshot{}, s.Namespace) {
+		if o.GetLabels()[v1alpha1.LabelSchedule] == s.Name {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 		}
-	}, client.InNamespace(group.Namespace), client.MatchingLabelsSelector{Selector: where(selection.DoesNotExist)})
-	if err == nil {
-		m.unlabeled[group.Namespace] = byOwner
 	}
-	return byOwner[group.UID], err
+	return requests
 }

@@ -6,9 +6,13 @@ package members
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -20,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,34 +53,44 @@ func scheme(t *testing.T) *runtime.Scheme {
 // server is an API server.
 type server struct {
 	client.WithWatch
+	mu    sync.Mutex
 	verbs []string
+	// hangs returns whether a request is not answered.
+	hangs func(verb, namespace string) bool
 	// before is called before each request. Its error is the response.
 	before func(verb string, o client.Object) error
 }
 
 func newServer(t *testing.T, objects ...client.Object) *server {
 	s := &server{}
-	ask := func(verb string, o client.Object) error {
-		if s.verbs = append(s.verbs, verb); s.before != nil {
+	ask := func(ctx context.Context, verb, namespace string, o client.Object) error {
+		s.mu.Lock()
+		s.verbs = append(s.verbs, verb)
+		s.mu.Unlock()
+		if s.hangs != nil && s.hangs(verb, namespace) {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		if s.before != nil {
 			return s.before(verb, o)
 		}
 		return nil
 	}
 	s.WithWatch = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(objects...).Build(), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if err := ask("get", o); err != nil {
+			if err := ask(ctx, "get", name.Namespace, o); err != nil {
 				return err
 			}
 			return c.Get(ctx, name, o, opts...)
 		},
 		List: func(ctx context.Context, c client.WithWatch, all client.ObjectList, opts ...client.ListOption) error {
-			if err := ask("list", nil); err != nil {
+			if err := ask(ctx, "list", (&client.ListOptions{}).ApplyOptions(opts).Namespace, nil); err != nil {
 				return err
 			}
 			return c.List(ctx, all, opts...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-			if err := ask("patch", o); err != nil {
+			if err := ask(ctx, "patch", o.GetNamespace(), o); err != nil {
 				return err
 			}
 			return c.Patch(ctx, o, p, opts...)
@@ -134,7 +149,7 @@ func newManager(api *server, groups ...*groupv1.VolumeGroupSnapshot) *manager {
 	m.labeled.Add(&snapshotv1.VolumeSnapshot{}, m.members)
 	m.api, m.live = api, api
 	m.Engine = mapcontroller.Access{
-		KeyOf:   func(client.Object) (mapcontroller.Request, bool) { return nightly, m.ours },
+		KeyOf:   func(o client.Object) (mapcontroller.Request, bool) { return nightly, o != nil && m.ours },
 		Enqueue: func(mapcontroller.Request, time.Duration) { m.woken++ },
 		Outputs: func(mapcontroller.Request) []client.Object { return outputs },
 		Parent:  func(types.NamespacedName) client.Object { return m.parent },
@@ -142,13 +157,18 @@ func newManager(api *server, groups ...*groupv1.VolumeGroupSnapshot) *manager {
 	return m
 }
 
+var ofNightly = reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "shop", Name: "nightly"}}
+
 var nightly = mapcontroller.Request{Parent: client.ObjectKey{Namespace: "shop", Name: "nightly"}, MapKey: "g-" + strings.Repeat("a", 26)}
 
 func (m *manager) pass(t *testing.T) time.Duration {
 	t.Helper()
-	result, err := m.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "shop", Name: "nightly"}})
+	result, err := m.Reconcile(t.Context(), ofNightly)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if result.RequeueAfter > 0 && (result.Priority == nil || *result.Priority != 0) {
+		t.Error("it is requeued at the priority that it had, which may be a low one")
 	}
 	return result.RequeueAfter
 }
@@ -208,7 +228,7 @@ func TestLabelsMembersOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := newServer(t, tc.objects...)
 			m := newManager(api, group(time.Minute))
-			if wait := m.pass(t); wait != 30*time.Second || m.woken != 1 {
+			if wait := m.pass(t); wait != soonest || m.woken != 0 {
 				t.Errorf("sought again after %s, woke the key %d times", wait, m.woken)
 			}
 			if got := api.labels(t); got != tc.want {
@@ -237,8 +257,12 @@ func TestSeeksNoMembersOf(t *testing.T) {
 			api, v := newServer(t, claim("a", "a-uid"), member("ma", "a")), group(time.Minute)
 			m := newManager(api, v)
 			change(m, v)
-			if wait := m.pass(t); len(api.verbs) > 0 || wait > 0 && m.ours {
-				t.Errorf("requests %v, again after %s", api.verbs, wait)
+			want := time.Duration(0)
+			if !m.ours || m.parent.DeletionTimestamp != nil {
+				want = latest // it may be adopted, or its schedule created again
+			}
+			if wait := m.pass(t); len(api.verbs) > 0 || wait != want || m.woken > 0 {
+				t.Errorf("requests %v, again after %s, want %s; woke the key %d times", api.verbs, wait, want, m.woken)
 			}
 		})
 	}
@@ -251,12 +275,12 @@ func TestSeeksNoMembersOf(t *testing.T) {
 //
 // Contract: GRP-3.
 func TestAnotherManagerLabelsTheRest(t *testing.T) {
-	setup := func(t *testing.T) (*server, *manager, *manager) {
+	setup := func(t *testing.T, age time.Duration) (*server, *manager, *manager) {
 		api := newServer(t, claim("a", "a-uid"), claim("b", "b-uid"), member("ma", "a"), member("mb", "b"))
-		return api, newManager(api, group(time.Minute)), newManager(api, group(time.Minute))
+		return api, newManager(api, group(age)), newManager(api, group(age))
 	}
 	t.Run("after a crash", func(t *testing.T) {
-		api, first, second := setup(t)
+		api, first, second := setup(t, time.Minute)
 		ctx, crash := context.WithCancel(t.Context())
 		api.before = func(verb string, _ client.Object) error {
 			if verb == "patch" && api.count("patch") > 1 {
@@ -265,7 +289,7 @@ func TestAnotherManagerLabelsTheRest(t *testing.T) {
 			}
 			return nil
 		}
-		_, _ = first.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "shop", Name: "nightly"}})
+		_, _ = first.Reconcile(ctx, ofNightly)
 		if got := api.labels(t); got != "ma=nightly" || len(first.Failed(nightly)) > 0 {
 			t.Fatalf("labeled %q, failed %v", got, first.Failed(nightly))
 		}
@@ -276,7 +300,7 @@ func TestAnotherManagerLabelsTheRest(t *testing.T) {
 		}
 	})
 	t.Run("at the same time", func(t *testing.T) {
-		api, first, second := setup(t)
+		api, first, second := setup(t, 2*searchFor) // when nothing else has them sought
 		api.before = func(verb string, _ client.Object) error {
 			if verb == "patch" {
 				api.before = nil
@@ -287,12 +311,15 @@ func TestAnotherManagerLabelsTheRest(t *testing.T) {
 		if wait := first.pass(t); wait != time.Second {
 			t.Errorf("again after %s, want at once", wait)
 		}
+		if wait := first.pass(t); wait != time.Second { // an event, which takes the place of the requeue
+			t.Errorf("after an event again after %s, want at once", wait)
+		}
 		if got, failed := api.labels(t), first.Failed(nightly); got != "ma=nightly mb=nightly" || len(failed) > 0 {
 			t.Errorf("labeled %q, failed %v", got, failed)
 		}
 	})
 	t.Run("with an outdated cache", func(t *testing.T) {
-		api, first, second := setup(t)
+		api, first, second := setup(t, time.Minute)
 		second.pass(t)
 		patches := api.count("patch")
 		first.pass(t) // its cache does not show the labels yet
@@ -336,16 +363,16 @@ func TestGroupsOfANamespaceShareAList(t *testing.T) {
 	api := newServer(t)
 	m := newManager(api, group(time.Hour))
 	for range 3 {
-		if err := m.label(t.Context(), group(time.Hour)); err != nil {
+		if err := m.label(t.Context(), group(time.Hour), &search{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if api.count("list") != 1 {
 		t.Errorf("%d lists", api.count("list"))
 	}
-	m.clock.SetTime(noon.Add(sharedFor))
-	if err := m.label(t.Context(), group(time.Hour)); err != nil || api.count("list") != 2 {
-		t.Errorf("%d lists after %s, %v", api.count("list"), sharedFor, err)
+	m.clock.SetTime(noon.Add(soonest))
+	if err := m.label(t.Context(), group(time.Hour), &search{}); err != nil || api.count("list") != 2 {
+		t.Errorf("%d lists after %s, %v", api.count("list"), soonest, err)
 	}
 }
 
@@ -364,6 +391,9 @@ func TestLabelsThatAreRefusedAreReportedAndBackOff(t *testing.T) {
 	for range 12 {
 		waits = append(waits, m.pass(t))
 		m.pass(t) // an event that comes early
+		if m.woken != 1 {
+			t.Fatalf("the key was woken %d times, want once, as the error is the same", m.woken)
+		}
 		m.clock.SetTime(m.clock.Now().Add(waits[len(waits)-1]))
 	}
 	if !slices.IsSorted(waits) || waits[0] != time.Second || waits[11] != slowest || api.count("patch") != 12 {
@@ -376,8 +406,8 @@ func TestLabelsThatAreRefusedAreReportedAndBackOff(t *testing.T) {
 		}
 	}
 	api.before = nil
-	if m.pass(t); len(m.Failed(nightly)) > 0 || api.labels(t) != "ma=nightly" {
-		t.Errorf("labeled %q, failed %v", api.labels(t), m.Failed(nightly))
+	if m.pass(t); len(m.Failed(nightly)) > 0 || api.labels(t) != "ma=nightly" || m.woken != 2 {
+		t.Errorf("labeled %q, failed %v, woke the key %d times", api.labels(t), m.Failed(nightly), m.woken)
 	}
 }
 
@@ -397,5 +427,198 @@ func TestLiveReadsAllPages(t *testing.T) {
 	found, err := Live(t.Context(), paged, group(time.Hour))
 	if err != nil || len(found) != 4 || pages != 2 {
 		t.Errorf("%d of 2 pages, %d objects, %v", pages, len(found), err)
+	}
+}
+
+// A process that starts long after the cut does not wait for half of that time.
+//
+// Contract: GRP-3.
+func TestMembersThatComeAfterTheFirstSearchAreLabeled(t *testing.T) {
+	api := newServer(t, claim("a", "a-uid"), claim("b", "b-uid"))
+	m := newManager(api, group(20*time.Minute))
+	m.pass(t)
+	for _, v := range []client.Object{member("ma", "a"), member("mb", "b")} {
+		if err := api.Create(t.Context(), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.clock.SetTime(noon.Add(2 * time.Second))
+	if m.pass(t); api.labels(t) != "ma=nightly mb=nightly" {
+		t.Errorf("labeled %q", api.labels(t))
+	}
+}
+
+// Contract: GRP-3.
+func TestAConflictHidesNoOtherError(t *testing.T) {
+	api := newServer(t, claim("a", "a-uid"), claim("b", "b-uid"), member("ma", "a"), member("mb", "b"))
+	kind := schema.GroupResource{Resource: "volumesnapshots"}
+	refused := apierrors.NewForbidden(kind, "mb", errors.New("a policy"))
+	api.before = func(verb string, o client.Object) error {
+		switch {
+		case verb != "patch":
+			return nil
+		case o.GetName() == "ma":
+			return apierrors.NewConflict(kind, "ma", errors.New("it has changed"))
+		}
+		return refused
+	}
+	m := newManager(api, group(time.Minute))
+	m.pass(t)
+	if failed := m.Failed(nightly); len(failed) != 1 || !errors.Is(failed[0].Err, refused) || apierrors.IsConflict(failed[0].Err) {
+		t.Errorf("failed %v, want the refusal alone", failed)
+	}
+}
+
+// Otherwise 100 members take an hour.
+//
+// Contract: GRP-3.
+func TestAnAttemptEndsWhereAdmissionHangs(t *testing.T) {
+	timeout := apierrors.NewInternalError(errors.New("failed calling webhook: context deadline exceeded"))
+	for name, response := range map[string]error{"and refuses": timeout, "and allows": nil} {
+		t.Run(name, func(t *testing.T) {
+			api := newServer(t, claim("a", "a-uid"), claim("b", "b-uid"), member("ma", "a"), member("mb", "b"), member("mc", "c"))
+			m := newManager(api, group(2*searchFor))
+			var patched []string
+			api.before = func(verb string, o client.Object) error {
+				if verb == "patch" {
+					patched = append(patched, o.GetName())
+					m.clock.SetTime(m.clock.Now().Add(10 * time.Second))
+					return response
+				}
+				return nil
+			}
+			for i := range 3 {
+				wait := m.pass(t)
+				if len(patched) != i+1 || i < 2 && wait == 0 {
+					t.Fatalf("patched %v after %d attempts, again after %s", patched, i+1, wait)
+				}
+				if failed := len(m.Failed(nightly)) > 0; failed != (response != nil) {
+					t.Errorf("reported: %t", failed)
+				}
+				m.clock.SetTime(m.clock.Now().Add(wait))
+			}
+			if slices.Sort(patched); !slices.Equal(patched, []string{"ma", "mb", "mc"}) {
+				t.Errorf("patched %v, want each: what one hangs on, others may not", patched)
+			}
+		})
+	}
+}
+
+// Contract: GRP-3.
+func TestANamespaceThatHangsDelaysNoOther(t *testing.T) {
+	for _, verb := range []string{"list", "get", "patch"} {
+		t.Run(verb, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hung := group(time.Minute, func(v *groupv1.VolumeGroupSnapshot) { v.Namespace, v.UID = "hung", "hung" })
+				theirs := member("ma", "a", func(v *snapshotv1.VolumeSnapshot) {
+					v.Namespace, v.OwnerReferences[0].UID = "hung", "hung"
+				})
+				theirClaim := claim("a", "a-uid")
+				theirClaim.SetNamespace("hung")
+				api := newServer(t, theirClaim, theirs, claim("a", "a-uid"), member("mb", "a"))
+				api.hangs = func(v, namespace string) bool { return v == verb && namespace == "hung" }
+				m := newManager(api, group(time.Minute), hung)
+				began, done := time.Now(), make(chan time.Duration)
+				go func() {
+					_, err := m.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(hung)})
+					if err != nil {
+						t.Error(err)
+					}
+					done <- time.Since(began)
+				}()
+				synctest.Wait()
+				if m.pass(t); api.labels(t) != "mb=nightly" || time.Since(began) > 0 {
+					t.Errorf("labeled %q after %s", api.labels(t), time.Since(began))
+				}
+				if took := <-done; took != mapcontroller.RequestTimeout {
+					t.Errorf("the request that hangs ends after %s", took)
+				}
+			})
+		})
+	}
+}
+
+// Most of its group snapshots wait without a worker.
+//
+// Contract: GRP-3.
+func TestANamespaceThatHangsLeavesWorkersToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := member("ma", "a")
+		var groups []*groupv1.VolumeGroupSnapshot
+		for i := range 2 * workers {
+			groups = append(groups, group(time.Minute, func(v *groupv1.VolumeGroupSnapshot) {
+				v.Name, v.UID = fmt.Sprint("g", i), types.UID(fmt.Sprint("g", i))
+			}))
+			v.OwnerReferences = append(v.OwnerReferences, metav1.OwnerReference{Kind: "VolumeGroupSnapshot", UID: groups[i].UID})
+		}
+		api := newServer(t, v)
+		api.hangs = func(verb, _ string) bool { return verb == "get" }
+		m := newManager(api, groups...)
+		woken := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		defer woken.ShutDown()
+		if err := m.queue.Start(t.Context(), woken); err != nil {
+			t.Fatal(err)
+		}
+		var passes sync.WaitGroup
+		var busy atomic.Int32
+		for _, g := range groups {
+			busy.Add(1)
+			passes.Go(func() {
+				defer busy.Add(-1)
+				_, _ = m.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(g)})
+			})
+		}
+		time.Sleep(5 * time.Second)
+		if n := busy.Load(); n != workers/2 {
+			t.Errorf("the namespace holds %d of %d workers", n, workers)
+		}
+		passes.Wait()
+		synctest.Wait()
+		if woken.Len() == 0 {
+			t.Error("none of those that wait was woken")
+		}
+	})
+}
+
+// Decisions about a key wait for nothing else than the labels of its members.
+//
+// Contract: GRP-3.
+func TestMembersWakeTheirKeyAtOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*manager)
+		event  any
+		want   int
+	}{
+		"a member":                          {func(*manager) {}, member("ma", "a", labeled("nightly")), 1},
+		"one that was deleted unseen":       {func(*manager) {}, toolscache.DeletedFinalStateUnknown{Obj: member("ma", "a", labeled("nightly"))}, 1},
+		"one of another group":              {func(*manager) {}, member("ma", "a", labeled("other")), 0},
+		"one of a group that somebody's is": {func(m *manager) { m.ours = false }, member("ma", "a", labeled("nightly")), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newManager(newServer(t), group(time.Minute))
+			woken := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer woken.ShutDown()
+			if err := m.queue.Start(t.Context(), woken); err != nil {
+				t.Fatal(err)
+			}
+			tc.change(m)
+			if m.event(tc.event); m.woken != tc.want || woken.Len() != 1 {
+				t.Errorf("woke the key %d times, want %d; %d group snapshots", m.woken, tc.want, woken.Len())
+			}
+		})
+	}
+}
+
+// A schedule that is created again owns what it left by its labels, and nothing of it changes.
+//
+// Contract: GRP-3.
+func TestAScheduleHasItsGroupSnapshotsSought(t *testing.T) {
+	of := func(name, schedule string) *groupv1.VolumeGroupSnapshot {
+		return group(time.Minute, func(v *groupv1.VolumeGroupSnapshot) { v.Name, v.Labels[v1alpha1.LabelSchedule] = name, schedule })
+	}
+	m := newManager(newServer(t), of("nightly", "nightly"), of("weekly", "weekly"))
+	s := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nightly"}}
+	if found := m.groupsOf(t.Context(), s); !slices.Equal(found, []reconcile.Request{ofNightly}) {
+		t.Errorf("sought: %v", found)
 	}
 }
