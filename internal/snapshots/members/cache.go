@@ -82,7 +82,7 @@ func (m *Members) Start(ctx context.Context, h mapcontroller.Host) error {
 				m.event(o)
 			}
 		},
-		UpdateFunc: func(before, after any) { m.event(before); m.event(after) },
+		UpdateFunc: m.updated,
 		DeleteFunc: m.event,
 	})
 	if err = errors.Join(err, labeled.AddIndexers(informer.Indexers(byGroup))); err != nil {
@@ -97,10 +97,19 @@ func (m *Members) Start(ctx context.Context, h mapcontroller.Host) error {
 		Reconciler: m, MaxConcurrentReconciles: workers, CacheSyncTimeout: mapcontroller.CacheSyncTimeout,
 	},
 		source.Func(m.queue.Start),
-		source.Kind(h.Cache, &groupv1.VolumeGroupSnapshot{}, &handler.TypedEnqueueRequestForObject[*groupv1.VolumeGroupSnapshot]{}),
+		source.Kind(h.Cache, &groupv1.VolumeGroupSnapshot{}, &handler.TypedEnqueueRequestForObject[*groupv1.VolumeGroupSnapshot]{},
+			predicate.TypedResourceVersionChangedPredicate[*groupv1.VolumeGroupSnapshot]{}), // no resync: an idle manager makes no request
 		source.Kind(h.Cache, &v1alpha1.SnapshotSchedule{}, handler.TypedEnqueueRequestsFromMapFunc(m.groupsOf),
 			predicate.TypedGenerationChangedPredicate[*v1alpha1.SnapshotSchedule]{}))
 	return err
+}
+
+// updated is the event of a change. A resync is none.
+func (m *Members) updated(before, after any) {
+	if before.(*snapshotv1.VolumeSnapshot).ResourceVersion != after.(*snapshotv1.VolumeSnapshot).ResourceVersion {
+		m.event(before)
+		m.event(after)
+	}
 }
 
 // event wakes the key of the group snapshot that a labeled VolumeSnapshot names, and has its members sought.

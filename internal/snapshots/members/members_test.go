@@ -609,6 +609,23 @@ func TestMembersWakeTheirKeyAtOnce(t *testing.T) {
 	}
 }
 
+// A resync comes every few hours, and an idle manager makes no request.
+//
+// Contract: GRP-3.
+func TestAResyncOfMembersWakesNothing(t *testing.T) {
+	m := newManager(newServer(t), group(time.Minute))
+	before := member("ma", "a", labeled("nightly"))
+	before.ResourceVersion = "7"
+	if m.updated(before, before.DeepCopy()); m.woken != 0 {
+		t.Error("a resync woke the key")
+	}
+	after := before.DeepCopy()
+	after.ResourceVersion = "8"
+	if m.updated(before, after); m.woken == 0 {
+		t.Error("a change woke no key")
+	}
+}
+
 // A schedule that is created again owns what it left by its labels, and nothing of it changes.
 //
 // Contract: GRP-3.
