@@ -58,6 +58,7 @@ func healthy() pod {
 		"snapshots_created_total":                 hourlyCount,
 		"snapshots_failed_total":                  always(0),
 		"snapshots_deleted_total Expired":         hourlyCount,
+		"snapshots_retained_in_storage_total":     always(0),
 	}
 }
 
@@ -192,6 +193,23 @@ func TestAlerts(t *testing.T) {
 		{"the storage does not finish deletes for an hour", oneOperator(healthy().with(pod{
 			"stuck_deletions": always(0).then(hour, always(7)).then(2*hour, always(0)),
 		})), []string{"1:15–2:00 warning DeletionStuck: shop/backup: the storage does not delete snapshots | deletion of 7 snapshots"}},
+		{"PVCs wait for a driver for three hours", scenario{"a": {"": leading().with(pod{
+			"waiting_persistentvolumeclaims csi.example.com": always(0).then(hour, always(4)).then(4*hour, always(0)),
+			"waiting_persistentvolumeclaims (other)":         always(0),
+		}), "backup": healthy()}}, []string{"2:00–4:00 warning Waiting: driver csi.example.com: 4 PersistentVolumeClaims wait | now there are 4"}},
+		{"PVCs wait for a driver for most of every hour", scenario{"a": {"": leading().with(pod{
+			"waiting_persistentvolumeclaims csi.example.com": func(minute int) (float64, bool) { return float64(max(0, 50-minute%hour)), true },
+		}), "backup": healthy()}}, nil},
+		{"PVCs of each of two clusters wait for half an hour in turn", scenario{
+			"east/a": {"": leading().with(pod{"waiting_persistentvolumeclaims csi.example.com": always(3).then(hour/2, always(0))}), "backup": healthy()},
+			"west/a": {"": leading().with(pod{"waiting_persistentvolumeclaims csi.example.com": always(0).then(hour/2, always(3)).then(hour, always(0))}), "backup": healthy()},
+		}, nil},
+		{"the storage retains the data of deleted snapshots", scenario{"a": {"": leading(), "other": healthy(),
+			"backup": healthy().with(pod{"snapshots_retained_in_storage_total": hourlyCount}),
+		}}, []string{"2:00–end info DataRetained: shop/backup: deleted snapshots stay in the storage"}},
+		{"the storage retains the data of deleted snapshots, and the schedule is deleted", scenario{"a": {"": leading(),
+			"backup": healthy().with(pod{"snapshots_retained_in_storage_total": hourlyCount}).absentFrom(3 * hour),
+		}}, []string{"2:00–3:00 info DataRetained: shop/backup"}},
 		{"the clocks differ for an hour", oneOperator(healthy().with(pod{
 			"retention_paused": always(0).then(hour, always(1)).then(2*hour, always(0)),
 		})), []string{"1:15–2:00 warning RetentionPaused: shop/backup: expired snapshots are not deleted"}},

@@ -196,6 +196,8 @@ func describe(t *testing.T, a *rules.Alert) string {
 		object = "SnapshotSchedule " + name + " in " + object
 	} else if name := a.Labels.Get("cluster_schedule"); name != "" {
 		object = "ClusterSnapshotSchedule " + name
+	} else if name := a.Labels.Get("driver"); name != "" {
+		object = "driver " + name
 	}
 	if !strings.HasPrefix(a.Labels.Get("alertname"), alertPrefix+"Operator") && !strings.Contains(description, object) {
 		t.Errorf("the description does not name %s: %s", object, description)
