@@ -83,16 +83,17 @@ func (s *starter) watchOptional(ctx context.Context, watch watches) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	prepare := func(ctx context.Context) (bool, error) {
+	prepared := func(ctx context.Context) bool {
 		err := s.prepare(ctx, synced)
 		if err != nil && ctx.Err() == nil {
 			s.host.Log.Error(err, "Failed to prepare decisions about optional kinds")
 		}
-		return err == nil, nil
+		return err == nil
 	}
-	if prepared, _ := prepare(ctx); !prepared {
+	if !prepared(ctx) {
+		again := func(ctx context.Context) (bool, error) { return prepared(ctx), nil }
 		backoff := wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6, Cap: time.Minute}
-		go func() { _ = backoff.DelayFunc().Until(ctx, false, true, prepare) }()
+		go func() { _ = backoff.DelayFunc().Until(ctx, false, true, again) }()
 	}
 	return nil
 }

@@ -255,7 +255,8 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 // keeps everything wants it so.
 func (v *volume) fits(spec *compiled, all bool, most int) bool {
 	policy := &spec.retention
-	return !v.guessed && !all && policy.Keep == (retention.Tiers{}) && len(v.snapshots) <= most && most >= max(1, policy.MinReady+policy.MinVerified)
+	return !v.guessed && !all && policy.Keep == (retention.Tiers{}) && len(v.snapshots) <= most &&
+		most >= max(1, policy.MinReady+policy.MinVerified)
 }
 
 // guessText says that a driver is a guess, and what ends that.

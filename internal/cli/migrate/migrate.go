@@ -318,16 +318,23 @@ func (t *transfer) Observe(ctx context.Context) ([]change.Step, error) {
 		return nil, fmt.Errorf("a SnapshotSchedule %s exists with another spec, and its retention would apply to %s that it would adopt: "+
 			"make its spec the one that is converted, or rename one of the two", existing.Name, term.Plural(n, "snapshot"))
 	}
-	for i := range list.Items {
-		if t.handed[list.Items[i].UID] {
-			return nil, fmt.Errorf("VolumeSnapshot %s was handed over, but something has set its label %s again",
-				list.Items[i].Name, core.LabelPeerSchedule)
-		}
+	if err := t.labeledAgain(list.Items); err != nil {
+		return nil, err
 	}
 	if t.left, t.notes = core.Plan(&t.state); t.warned != nil {
 		t.warn()
 	}
 	return t.left, nil
+}
+
+// labeledAgain is the error about a snapshot that was handed over, and is found for the schedule of snapscheduler all the same.
+func (t *transfer) labeledAgain(found []snapshotv1.VolumeSnapshot) error {
+	for i := range found {
+		if t.handed[found[i].UID] {
+			return fmt.Errorf("VolumeSnapshot %s was handed over, but something has set its label %s again", found[i].Name, core.LabelPeerSchedule)
+		}
+	}
+	return nil
 }
 
 // Next decides the next step.
