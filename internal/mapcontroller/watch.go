@@ -83,17 +83,16 @@ func (s *starter) watchOptional(ctx context.Context, watch watches) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	prepared := func(ctx context.Context) bool {
+	prepare := func(ctx context.Context) (bool, error) {
 		err := s.prepare(ctx, synced)
 		if err != nil && ctx.Err() == nil {
 			s.host.Log.Error(err, "Failed to prepare decisions about optional kinds")
 		}
-		return err == nil
+		return err == nil, ctx.Err()
 	}
-	if !prepared(ctx) {
-		again := func(ctx context.Context) (bool, error) { return prepared(ctx), nil }
+	if prepared, _ := prepare(ctx); !prepared {
 		backoff := wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6, Cap: time.Minute}
-		go func() { _ = backoff.DelayFunc().Until(ctx, false, true, again) }()
+		go func() { _ = backoff.DelayFunc().Until(ctx, false, true, prepare) }()
 	}
 	return nil
 }
