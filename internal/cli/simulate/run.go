@@ -206,7 +206,7 @@ func (in *input) classes() snapshots.Classes {
 	return snapshots.Classes{Known: true, All: []client.Object{single, group}}
 }
 
-// samples returns the times at which it is looked at all PVCs.
+// samples returns the times at which the snapshots of all PVCs are counted.
 func (in *input) samples() (all []sample) {
 	for _, tick := range history.Ticks {
 		if tick.Age < in.length && tick.Age > in.length/400 {
