@@ -6,6 +6,7 @@ package mapcontroller
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,11 +33,11 @@ func (syncedInformer) AddIndexers(toolscache.Indexers) error { return nil }
 // What decisions about optional kinds read beside the cache may not be there at once. Their events are handled once, all the same.
 func TestPreparationIsRetriedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		prepared, watched := 0, 0
+		var prepared, watched atomic.Int32
 		h := newHarness(t, nil, nil, func(c *MapController, _ *Options) {
 			c.Related.Kinds = []Input{{Object: &corev1.ConfigMap{}, Optional: true}}
 			c.Related.Prepare = func(context.Context, Host) error {
-				if prepared++; prepared < 4 {
+				if prepared.Add(1) < 4 {
 					return errors.New("not yet")
 				}
 				return nil
@@ -44,13 +45,13 @@ func TestPreparationIsRetriedAlone(t *testing.T) {
 		})
 		s := &starter{controller: h.Controller, host: Host{Cache: syncedCache{}}}
 		h.installed.Want()
-		s.awaitOptional(t.Context(), func(source.TypedSource[Request]) error { watched++; return nil })
-		if missing := h.installed.MissingOptional(); prepared != 1 || len(missing) == 0 {
-			t.Errorf("prepared %d times, missing %v", prepared, missing)
+		s.awaitOptional(t.Context(), func(source.TypedSource[Request]) error { watched.Add(1); return nil })
+		if missing := h.installed.MissingOptional(); prepared.Load() != 1 || len(missing) == 0 {
+			t.Errorf("prepared %d times, missing %v", prepared.Load(), missing)
 		}
 		time.Sleep(time.Minute)
-		if missing := h.installed.MissingOptional(); prepared != 4 || watched != 1 || len(missing) > 0 {
-			t.Errorf("prepared %d times, watched %d kinds, missing %v", prepared, watched, missing)
+		if missing := h.installed.MissingOptional(); prepared.Load() != 4 || watched.Load() != 1 || len(missing) > 0 {
+			t.Errorf("prepared %d times, watched %d kinds, missing %v", prepared.Load(), watched.Load(), missing)
 		}
 	})
 }

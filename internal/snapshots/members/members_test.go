@@ -132,7 +132,7 @@ type manager struct {
 	members toolscache.Indexer
 	ours    bool
 	parent  *v1alpha1.SnapshotSchedule
-	woken   int
+	woken   atomic.Int32
 }
 
 func newManager(api *server, groups ...*groupv1.VolumeGroupSnapshot) *manager {
@@ -150,7 +150,7 @@ func newManager(api *server, groups ...*groupv1.VolumeGroupSnapshot) *manager {
 	m.api, m.live = api, api
 	m.Engine = mapcontroller.Access{
 		KeyOf:   func(o client.Object) (mapcontroller.Request, bool) { return nightly, o != nil && m.ours },
-		Enqueue: func(mapcontroller.Request, time.Duration) { m.woken++ },
+		Enqueue: func(mapcontroller.Request, time.Duration) { m.woken.Add(1) },
 		Outputs: func(mapcontroller.Request) []client.Object { return outputs },
 		Parent:  func(types.NamespacedName) client.Object { return m.parent },
 	}
@@ -228,8 +228,8 @@ func TestLabelsMembersOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := newServer(t, tc.objects...)
 			m := newManager(api, group(time.Minute))
-			if wait := m.pass(t); wait != soonest || m.woken != 0 {
-				t.Errorf("sought again after %s, woke the key %d times", wait, m.woken)
+			if wait := m.pass(t); wait != soonest || m.woken.Load() != 0 {
+				t.Errorf("sought again after %s, woke the key %d times", wait, m.woken.Load())
 			}
 			if got := api.labels(t); got != tc.want {
 				t.Errorf("labeled %q, want %q", got, tc.want)
@@ -261,8 +261,8 @@ func TestSeeksNoMembersOf(t *testing.T) {
 			if !m.ours || m.parent.DeletionTimestamp != nil {
 				want = latest // it may be adopted, or its schedule created again
 			}
-			if wait := m.pass(t); len(api.verbs) > 0 || wait != want || m.woken > 0 {
-				t.Errorf("requests %v, again after %s, want %s; woke the key %d times", api.verbs, wait, want, m.woken)
+			if wait := m.pass(t); len(api.verbs) > 0 || wait != want || m.woken.Load() > 0 {
+				t.Errorf("requests %v, again after %s, want %s; woke the key %d times", api.verbs, wait, want, m.woken.Load())
 			}
 		})
 	}
@@ -391,8 +391,8 @@ func TestLabelsThatAreRefusedAreReportedAndBackOff(t *testing.T) {
 	for range 12 {
 		waits = append(waits, m.pass(t))
 		m.pass(t) // an event that comes early
-		if m.woken != 1 {
-			t.Fatalf("the key was woken %d times, want once, as the error is the same", m.woken)
+		if m.woken.Load() != 1 {
+			t.Fatalf("the key was woken %d times, want once, as the error is the same", m.woken.Load())
 		}
 		m.clock.SetTime(m.clock.Now().Add(waits[len(waits)-1]))
 	}
@@ -406,8 +406,8 @@ func TestLabelsThatAreRefusedAreReportedAndBackOff(t *testing.T) {
 		}
 	}
 	api.before = nil
-	if m.pass(t); len(m.Failed(nightly)) > 0 || api.labels(t) != "ma=nightly" || m.woken != 2 {
-		t.Errorf("labeled %q, failed %v, woke the key %d times", api.labels(t), m.Failed(nightly), m.woken)
+	if m.pass(t); len(m.Failed(nightly)) > 0 || api.labels(t) != "ma=nightly" || m.woken.Load() != 2 {
+		t.Errorf("labeled %q, failed %v, woke the key %d times", api.labels(t), m.Failed(nightly), m.woken.Load())
 	}
 }
 
@@ -587,7 +587,7 @@ func TestMembersWakeTheirKeyAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*manager)
 		event  any
-		want   int
+		want   int32
 	}{
 		"a member":                          {func(*manager) {}, member("ma", "a", labeled("nightly")), 1},
 		"one that was deleted unseen":       {func(*manager) {}, toolscache.DeletedFinalStateUnknown{Obj: member("ma", "a", labeled("nightly"))}, 1},
@@ -602,8 +602,8 @@ func TestMembersWakeTheirKeyAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			tc.change(m)
-			if m.event(tc.event); m.woken != tc.want || woken.Len() != 1 {
-				t.Errorf("woke the key %d times, want %d; %d group snapshots", m.woken, tc.want, woken.Len())
+			if m.event(tc.event); m.woken.Load() != tc.want || woken.Len() != 1 {
+				t.Errorf("woke the key %d times, want %d; %d group snapshots", m.woken.Load(), tc.want, woken.Len())
 			}
 		})
 	}
@@ -616,12 +616,12 @@ func TestAResyncOfMembersWakesNothing(t *testing.T) {
 	m := newManager(newServer(t), group(time.Minute))
 	before := member("ma", "a", labeled("nightly"))
 	before.ResourceVersion = "7"
-	if m.updated(before, before.DeepCopy()); m.woken != 0 {
+	if m.updated(before, before.DeepCopy()); m.woken.Load() != 0 {
 		t.Error("a resync woke the key")
 	}
 	after := before.DeepCopy()
 	after.ResourceVersion = "8"
-	if m.updated(before, after); m.woken == 0 {
+	if m.updated(before, after); m.woken.Load() == 0 {
 		t.Error("a change woke no key")
 	}
 }
