@@ -135,7 +135,7 @@ func setReadiness(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, selected i
 		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing, apiMissingMessage)
 	case sum.Failing > 0:
 		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSchedulesFailing,
-			fmt.Sprintf("%s failing; first %s", namespaces(int(sum.Failing)), sum.Problems[0]))
+			fmt.Sprintf("%s failing%s%s", namespaces(int(sum.Failing)), report.Example(int(sum.Failing)), sum.Problems[0]))
 	case selected == 0:
 		setReady(now, f, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingNamespaces, "spec.namespaceSelector matches no namespace")
 	default:

@@ -129,8 +129,8 @@ func TestConditions(t *testing.T) {
 	}{
 		"scheduled":     {known: summary(1, &keyStatus{Exists: true}), want: "True Scheduled 3: 1 namespace"},
 		"no namespace":  {known: summary(0), want: "True NoMatchingNamespaces 3: spec.namespaceSelector matches no namespace"},
-		"failing":       {known: summary(2, failing), want: "False SchedulesFailing 3: 1 namespace failing; first shop: SnapshotsFailing: why"},
-		"a tombstone's": {known: summary(0, failing), want: "False SchedulesFailing 3: 1 namespace failing; first shop: SnapshotsFailing: why"},
+		"failing":       {known: summary(2, failing), want: "False SchedulesFailing 3: 1 namespace failing: shop: SnapshotsFailing: why"},
+		"a tombstone's": {known: summary(0, failing), want: "False SchedulesFailing 3: 1 namespace failing: shop: SnapshotsFailing: why"},
 		"no API":        {known: summary(1, &keyStatus{APIMissing: true}, failing), want: "False SnapshotAPIMissing 3: VolumeSnapshots are not installed in this cluster: no snapshots are taken"},
 		"kinds missing": {
 			known: mapcontroller.Summary{Missing: []string{"A", "B"}}, want: "False SnapshotAPIMissing 3: not installed in this cluster: A, B", wantStalled: "none"},

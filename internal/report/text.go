@@ -85,6 +85,14 @@ func hidden(r rune) bool {
 		(!unicode.IsGraphic(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
 }
 
+// Example joins a number of things to one of them.
+func Example(n int) string {
+	if n == 1 {
+		return ": "
+	}
+	return ", for example "
+}
+
 // List joins names to a text of at most limit bytes, and counts those that do not fit.
 func List(names []string, limit int) string {
 	const more = " and %d more"

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -89,8 +90,9 @@ func (c *capacity) refuse(class client.Object, annotation, want string) {
 	if _, isGroup := class.(*groupv1.VolumeGroupSnapshotClass); isGroup {
 		kind = "VolumeGroupSnapshotClass"
 	}
-	message := fmt.Sprintf("annotation %s of %s %s is %s, which is not %s; it is ignored",
-		annotation, kind, class.GetName(), strconv.Quote(report.Text(class.GetAnnotations()[annotation], maxAnnotation)), want)
+	message := fmt.Sprintf("annotation %s of %s %s is %s, which is not %s; it is ignored; to remove it: kubectl annotate %s '%s' '%s-'",
+		annotation, kind, class.GetName(), strconv.Quote(report.Text(class.GetAnnotations()[annotation], maxAnnotation)), want,
+		strings.ToLower(kind), class.GetName(), annotation)
 	if c.invalid == "" || message < c.invalid {
 		c.invalid = message
 	}

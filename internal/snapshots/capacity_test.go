@@ -51,7 +51,7 @@ func TestCapacityOfADriver(t *testing.T) {
 			want: capacity{inFlight: 20, pending: 8, perVolume: 2, spacing: time.Hour, perVolumeClass: "b"},
 		},
 		"another driver": {classes: classes{limited(class("a", "other.example.com"), "max-pending", "1")}},
-		"zero":           {classes: classes{limited(class("a", testDriver), "max-pending", "0")}, wantInvalid: `max-pending of VolumeSnapshotClass a is "0"`},
+		"zero":           {classes: classes{limited(class("a", testDriver), "max-pending", "0")}, wantInvalid: "kubectl annotate volumesnapshotclass 'a' 'snapshots.mapcontroller.dev/max-pending-'"},
 		"negative":       {classes: classes{limited(class("a", testDriver), "max-in-flight", "-1")}, wantInvalid: "max-in-flight"},
 		"no number":      {classes: classes{limited(class("a", testDriver), "max-per-volume", "three")}, wantInvalid: `"three", which is not a number`},
 		"no duration":    {classes: classes{limited(class("a", testDriver), "min-spacing", "10")}, wantInvalid: `"10", which is not a duration`},

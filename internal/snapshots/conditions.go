@@ -29,7 +29,8 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, cla
 			strings.TrimPrefix(failingText(sum, claims), "; ")+notes)
 	case sum.Refused > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			fmt.Sprintf("changes to snapshots are refused or do not end for %s; first %s", pvcs(sum.Refused), first(sum.FirstRefused))+notes)
+			fmt.Sprintf("changes to snapshots are refused or do not end for %s%s%s",
+				pvcs(sum.Refused), report.Example(sum.Refused), first(sum.FirstRefused))+notes)
 	case s.Spec.Suspend:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
 			"spec.suspend is true: no snapshots are taken; retention continues"+notes)
@@ -69,7 +70,7 @@ func failingText(sum combined, claims int) string {
 	if sum.Failing == 0 || i < 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d of %s failing; first %s", sum.Failing, pvcs(claims), first(sum.Problems[i]))
+	return fmt.Sprintf("; %d of %s failing%s%s", sum.Failing, pvcs(claims), report.Example(sum.Failing), first(sum.Problems[i]))
 }
 
 // differsFor is how long the spec of a child may differ from its template's before it is not ready.
@@ -107,12 +108,12 @@ func retainedText(sum combined) string {
 	return fmt.Sprintf(", %d with a VolumeSnapshotClass that leaves the data of deleted snapshots in the storage", sum.Retained)
 }
 
-// skippedText counts the PVCs that can't be snapshotted now.
+// skippedText counts the PVCs that cannot be snapshotted now.
 func skippedText(sum combined) string {
 	if sum.Skipped == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d skipped; first %s: %s", sum.Skipped, sum.FirstSkipped.name(), sum.FirstSkipped.SkipReason)
+	return fmt.Sprintf(", %d skipped%s%s: %s", sum.Skipped, report.Example(sum.Skipped), sum.FirstSkipped.name(), sum.FirstSkipped.SkipReason)
 }
 
 func pvcs(n int) string {

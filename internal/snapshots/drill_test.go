@@ -86,8 +86,12 @@ func TestMapReportsDrills(t *testing.T) {
 					got = p.Message
 				}
 			}
-			if got != tc.wantProblem {
-				t.Errorf("problem %q, want %q", got, tc.wantProblem)
+			want := tc.wantProblem
+			if want != "" {
+				want += "; those to try next: kubectl snapsched list -n 'shop' --pvc='data'"
+			}
+			if got != want {
+				t.Errorf("problem %q, want %q", got, want)
 			}
 		})
 	}

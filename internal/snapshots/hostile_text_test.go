@@ -167,8 +167,8 @@ func TestLongMessageKeepsAllItsParts(t *testing.T) {
 	setStatus(noon, s.SnapshotSchedule, known(200, all...))
 	got := readyMessage(s)
 	for _, part := range []string{
-		"100 of 200 PersistentVolumeClaims failing; first " + long(0) + ": CreateFailed: yyy",
-		", 100 waiting (drivers 000xxx", " and 99 more), 100 skipped; first 100xxx",
+		"100 of 200 PersistentVolumeClaims failing, for example " + long(0) + ": CreateFailed: yyy",
+		", 100 waiting (drivers 000xxx", " and 99 more), 100 skipped, for example 100xxx",
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q lacks %q", got, part)

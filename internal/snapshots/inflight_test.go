@@ -550,7 +550,7 @@ func TestStatusCountsWaitingClaims(t *testing.T) {
 		"two drivers":       {[]*keyStatus{waits("b"), waits("a"), waits("b")}, "3 PersistentVolumeClaims, 3 waiting (drivers a, b)"},
 		"some skipped": {
 			[]*keyStatus{waits("a"), {Claim: "x", SkipReason: "not Bound"}},
-			"3 PersistentVolumeClaims, 1 waiting (driver a), 1 skipped; first x: not Bound",
+			"3 PersistentVolumeClaims, 1 waiting (driver a), 1 skipped: x: not Bound",
 		},
 	} {
 		s := every("6h")

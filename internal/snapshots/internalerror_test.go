@@ -25,7 +25,8 @@ func TestADecisionThatPanicsIsAProblemOfItsPVC(t *testing.T) {
 	for name, previous := range map[string]any{"data": known, "": nil} {
 		got := r.report(s, "uid", previous, nil, panicked).(*keyStatus)
 		if len(got.Problems) != 1 || got.Claim != name || !got.Problems[0].fails() ||
-			got.Problems[0] != (Problem{Claim: name, Reason: v1alpha1.ReasonInternalError, Message: "map key uid: panic: index out of range"}) {
+			got.Problems[0] != (Problem{Claim: name, Reason: v1alpha1.ReasonInternalError, Message: "map key uid: panic: index out of range; " +
+				"this is a bug: report it with the operator's log and the output of: kubectl snapsched doctor -A -o json"}) {
 			t.Errorf("%q: got %+v", name, got)
 		}
 		if again := r.report(s, "uid", got, nil, panicked).(*keyStatus); len(again.Problems) != 1 {

@@ -283,7 +283,7 @@ func TestGroupWaitsSaysWhatHasThePlaces(t *testing.T) {
 	ask()
 	p := f.shortage(req, testDriver)
 	const want = "the group needs 2 places, and found no room while driver csi.example.com was reserved for this namespace: " +
-		"of the 2 of max-pending, this namespace has 0, and others have 1"
+		"of the 2 of max-pending, this namespace has 0, and others have 1; those of this namespace: kubectl snapsched list -n 'shop'"
 	if p.Reason != v1alpha1.ReasonGroupWaits || p.Message != want || p.fails() {
 		t.Errorf("the problem is %+v", p)
 	}

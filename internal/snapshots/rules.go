@@ -310,8 +310,8 @@ func memberDeleted(o observed) (found []Problem, next time.Time) {
 			continue
 		}
 		return []Problem{{Reason: v1alpha1.ReasonMemberDeleted, Message: fmt.Sprintf(
-			"the data of %s in VolumeGroupSnapshot %s is lost: its VolumeSnapshot is being deleted, which cannot be revoked",
-			report.List(o.of.backups.deleted[i], maxTerminating), v.GetName())}}, time.Time{}
+			"the data of %s in VolumeGroupSnapshot %s is lost: its VolumeSnapshot is being deleted, which cannot be undone; to take another: %s",
+			report.List(o.of.backups.deleted[i], maxTerminating), v.GetName(), o.request())}}, time.Time{}
 	}
 	return nil, time.Time{}
 }
@@ -346,7 +346,14 @@ func groupIncomplete(o observed) (found []Problem, next time.Time) {
 }
 
 // verificationFailed is of a PVC whose last drill failed.
-func verificationFailed(o observed) (found []Problem, next time.Time) { return o.drills, time.Time{} }
+func verificationFailed(o observed) (found []Problem, next time.Time) {
+	for _, p := range o.drills {
+		p.Message = withCommand(p.Message, fmt.Sprintf(
+			"; those to try next: kubectl snapsched list -n '%s' --pvc='%s'", o.program.schedule.Namespace, p.Claim))
+		found = append(found, p)
+	}
+	return found, time.Time{}
+}
 
 // silentMessage is of a snapshot that failed, or does not become ready, without an error.
 const silentMessage = ", and no error is reported; the logs of the snapshot controller and of the driver's csi-snapshotter may say why"

@@ -54,12 +54,12 @@ func TestSetStatusReady(t *testing.T) {
 		"one PVC":   {every("6h"), known(1), metav1.ConditionTrue, v1alpha1.ReasonScheduled, "1 PersistentVolumeClaim"},
 		"some are skipped": {
 			every("6h"), known(3, &keyStatus{Claim: "b", SkipReason: "not Bound"}, &keyStatus{}, &keyStatus{Claim: "a", SkipReason: "being deleted"}),
-			metav1.ConditionTrue, v1alpha1.ReasonScheduled, "3 PersistentVolumeClaims, 2 skipped; first a: being deleted",
+			metav1.ConditionTrue, v1alpha1.ReasonScheduled, "3 PersistentVolumeClaims, 2 skipped, for example a: being deleted",
 		},
 		"some retain, and one is skipped": {
 			every("6h"), known(3, &keyStatus{Claim: "b", retained: true}, &keyStatus{Claim: "c", retained: true}, &keyStatus{Claim: "a", SkipReason: "being deleted"}),
 			metav1.ConditionTrue, v1alpha1.ReasonScheduled,
-			"3 PersistentVolumeClaims, 2 with a VolumeSnapshotClass that leaves the data of deleted snapshots in the storage, 1 skipped; first a: being deleted",
+			"3 PersistentVolumeClaims, 2 with a VolumeSnapshotClass that leaves the data of deleted snapshots in the storage, 1 skipped: a: being deleted",
 		},
 		"a problem that fails no PVC": {
 			every("6h"), known(1, withProblem("data", v1alpha1.ReasonSnapshotSlow, "slow")),
@@ -69,17 +69,17 @@ func TestSetStatusReady(t *testing.T) {
 			every("6h"), known(3, withProblem("b", v1alpha1.ReasonDeleteFailed, "m"), withProblem("a", v1alpha1.ReasonAdoptionRefused, "n"),
 				withProblem("c", v1alpha1.ReasonSnapshotSlow, "slow")),
 			metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			"changes to snapshots are refused or do not end for 2 PersistentVolumeClaims; first b: DeleteFailed: m",
+			"changes to snapshots are refused or do not end for 2 PersistentVolumeClaims, for example b: DeleteFailed: m",
 		},
 		"refused deletes while suspended": {
 			every("6h").suspended(), known(1, withProblem("b", v1alpha1.ReasonReleaseFailed, "m")),
 			metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			"changes to snapshots are refused or do not end for 1 PersistentVolumeClaim; first b: ReleaseFailed: m",
+			"changes to snapshots are refused or do not end for 1 PersistentVolumeClaim: b: ReleaseFailed: m",
 		},
 		"refused deletes, and failing": {
 			every("6h"), known(2, failed, withProblem("b", v1alpha1.ReasonDeleteFailed, "m")),
 			metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
-			"1 of 2 PersistentVolumeClaims failing; first data: CreateFailed: exceeded quota",
+			"1 of 2 PersistentVolumeClaims failing: data: CreateFailed: exceeded quota",
 		},
 		"none match": {
 			every("6h"), known(0), metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
@@ -96,11 +96,11 @@ func TestSetStatusReady(t *testing.T) {
 		"failing": {
 			every("6h"), known(3, withProblem("z", v1alpha1.ReasonSnapshotFailed, "m"), failed, &keyStatus{}),
 			metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
-			"2 of 3 PersistentVolumeClaims failing; first data: CreateFailed: exceeded quota",
+			"2 of 3 PersistentVolumeClaims failing, for example data: CreateFailed: exceeded quota",
 		},
 		"failing while suspended": {
 			every("6h").suspended(), known(1, failed), metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
-			"1 of 1 PersistentVolumeClaim failing; first data: CreateFailed: exceeded quota",
+			"1 of 1 PersistentVolumeClaim failing: data: CreateFailed: exceeded quota",
 		},
 		"invalid": {
 			every("6h"), invalid("spec.jitter: too long"),
@@ -486,7 +486,7 @@ func TestSetStatusNamesARefusedWriteThatIsNotListed(t *testing.T) {
 	}
 	setStatus(noon, s, known(12, keys...))
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
-	if want := "changes to snapshots are refused or do not end for 2 PersistentVolumeClaims; first y: DeleteFailed: denied"; ready.Message != want {
+	if want := "changes to snapshots are refused or do not end for 2 PersistentVolumeClaims, for example y: DeleteFailed: denied"; ready.Message != want {
 		t.Errorf("Ready is %s: %s, want %s", ready.Reason, ready.Message, want)
 	}
 }

@@ -108,5 +108,6 @@ func (f *inFlight) shortage(req limits.Request, d driver) Problem {
 	}
 	return Problem{Reason: v1alpha1.ReasonGroupWaits, Harmless: true, Message: fmt.Sprintf(
 		"the group needs %d places, and found no room while driver %s was reserved for this namespace: "+
-			"of the %d of %s, this namespace has %d, and others have %d", s.Needs, d, s.Size, limit, s.Own, s.Others)}
+			"of the %d of %s, this namespace has %d, and others have %d; those of this namespace: kubectl snapsched list -n '%s'",
+		s.Needs, d, s.Size, limit, s.Own, s.Others, req.Parent.Namespace)}
 }

@@ -126,7 +126,8 @@ func decisionPanicked(w written) []Problem {
 	}
 	if panicked := (*mapcontroller.PanicError)(nil); errors.As(w.outcome.Err, &panicked) {
 		message := report.Text(fmt.Sprintf("map key %s: %v", report.Text(w.mapKey, report.MaxName), panicked), maxProblem)
-		return []Problem{{Reason: v1alpha1.ReasonInternalError, Message: message}}
+		return []Problem{{Reason: v1alpha1.ReasonInternalError, Message: withCommand(message,
+			"; this is a bug: report it with the operator's log and the output of: kubectl snapsched doctor -A -o json")}}
 	}
 	return nil
 }

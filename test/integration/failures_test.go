@@ -59,7 +59,7 @@ var _ = Describe("Failures", func() {
 		Eventually(env.snapshotNames).Should(ConsistOf(a.Name), "retention should continue")
 		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
 		Expect(problems(s)()).To(ConsistOf(problem("data", "CreateFailed", "exceeded quota: snapshots")))
-		Expect(readyMessage(s)).To(HavePrefix("1 of 1 PersistentVolumeClaim failing; first data: CreateFailed: "))
+		Expect(readyMessage(s)).To(HavePrefix("1 of 1 PersistentVolumeClaim failing: data: CreateFailed: "))
 		Eventually(env.events).Should(ConsistOf(And(
 			HavePrefix("Warning CreateFailed SnapshotSchedule/backup: PersistentVolumeClaim data: "), ContainSubstring("exceeded quota"))))
 
@@ -86,7 +86,7 @@ var _ = Describe("Failures", func() {
 			makeReady(env.waitForSnapshot(fmt.Sprint("data-", i)))
 		}
 		Eventually(problems(s)).Should(ConsistOf(problem("denied", "CreateFailed", "denied by the test")))
-		Eventually(func() string { return readyMessage(s) }).Should(HavePrefix("1 of 6 PersistentVolumeClaims failing; first denied: CreateFailed: "))
+		Eventually(func() string { return readyMessage(s) }).Should(HavePrefix("1 of 6 PersistentVolumeClaims failing: denied: CreateFailed: "))
 		Expect(env.snapshotsOf("denied")).To(BeEmpty())
 		Eventually(env.events).Should(ConsistOf(ContainSubstring("PersistentVolumeClaim denied: ")))
 		Eventually(describedEvents(denied)).Should(ConsistOf(And(

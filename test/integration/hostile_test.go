@@ -48,7 +48,7 @@ var _ = Describe("Hostile text", func() {
 			messages = append(messages, problem.Message)
 		}
 		Expect(reporttest.WrongMessages(messages...)).To(BeEmpty())
-		Expect(ready.Message).To(ContainSubstring("1 skipped; first long: NotSnapshottable: kubernetes.io/ is an in-tree plugin"))
+		Expect(ready.Message).To(ContainSubstring("1 skipped: long: NotSnapshottable: kubernetes.io/ is an in-tree plugin"))
 		_, err := metrics.Registry.Gather()
 		Expect(err).NotTo(HaveOccurred(), "a driver that is not UTF-8 should fail no scrape")
 	})

@@ -89,7 +89,7 @@ var _ = Describe("Mixed storage", func() {
 		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
 		Eventually(skippedCount(s)).Should(BeEquivalentTo(4))
 		Eventually(func() int32 { return selected(s) }).Should(BeEquivalentTo(6), "all but the excluded one")
-		Eventually(readyMessage).WithArguments(s).Should(Equal("6 PersistentVolumeClaims, 4 skipped; first deleting: being deleted"))
+		Eventually(readyMessage).WithArguments(s).Should(Equal("6 PersistentVolumeClaims, 4 skipped, for example deleting: being deleted"))
 		Expect(status(s).Problems).To(BeEmpty())
 		Expect(env.snapshots()).To(HaveLen(2))
 		expectMetrics(s, map[string]float64{"persistentvolumeclaims": 6, "skipped_persistentvolumeclaims": 4, "failing_persistentvolumeclaims": 0})
@@ -99,11 +99,11 @@ var _ = Describe("Mixed storage", func() {
 		Expect(api.Delete(ctx, fast)).To(Succeed())
 		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
 		Expect(problems(s)()).To(ConsistOf(problem("block", v1alpha1.ReasonNoSnapshotClass, "")))
-		Expect(readyMessage(s)).To(ContainSubstring("1 of 6 PersistentVolumeClaims failing; first block: NoSnapshotClass"))
+		Expect(readyMessage(s)).To(ContainSubstring("1 of 6 PersistentVolumeClaims failing: block: NoSnapshotClass"))
 		Expect(skippedCount(s)()).To(BeEquivalentTo(4))
 		Expect(env.events()).NotTo(ContainElement(ContainSubstring("SnapshotClass")))
 		Eventually(env.conditionEvents).Should(ConsistOf(HavePrefix(
-			"Warning SnapshotsFailing SnapshotSchedule/backup: Ready is False: 1 of 6 PersistentVolumeClaims failing; first block: NoSnapshotClass")))
+			"Warning SnapshotsFailing SnapshotSchedule/backup: Ready is False: 1 of 6 PersistentVolumeClaims failing: block: NoSnapshotClass")))
 
 		By("creating it again")
 		env.createClass("fast", "block", true)

@@ -50,7 +50,7 @@ func NewScenario() *Scenario {
 	s.Tiers.Status.ObservedGeneration = 1
 	s.Tiers.Status.Conditions = []metav1.Condition{{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonSnapshotsFailing,
-		Message: "1 of 4 PersistentVolumeClaims failing; first db-1: CreateFailed: denied by quota",
+		Message: "1 of 4 PersistentVolumeClaims failing: db-1: CreateFailed: denied by quota",
 	}}
 	s.Tiers.Status.Problems = []v1alpha1.Problem{
 		{PersistentVolumeClaim: "db-1", Reason: v1alpha1.ReasonCreateFailed, Message: "denied by quota"},

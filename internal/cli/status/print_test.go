@@ -35,7 +35,7 @@ web-0   <none>         <none>   0           <none>
 
 shop/tiers: every 6h, PVCs with app=db, last: 2, daily: 7, weekly: 3
   Not protected: 1 of 3 PVCs; e.g. db-1: no ready snapshot for a whole slot of tiers
-  Not ready (SnapshotsFailing): 1 of 4 PersistentVolumeClaims failing; first db-1: CreateFailed: denied by quota
+  Not ready (SnapshotsFailing): 1 of 4 PersistentVolumeClaims failing: db-1: CreateFailed: denied by quota
 PVC           NEWEST READY   NEXT     SNAPSHOTS   PROBLEM
 db-0          20m            5h40m    41          <none>
 db-1          30h            5h40m    3           SnapshotError: VolumeSnapshot db-1-20260130120000: limit of 3 reached; CreateFailed: denied by quota
@@ -71,10 +71,10 @@ func TestPrintDrills(t *testing.T) {
 	}, `
 shop/tiers: every 6h, PVCs with app=db, last: 2, daily: 7, weekly: 3, at least 1 verified
   Not protected: 1 of 3 PVCs; e.g. db-1: no ready snapshot for a whole slot of tiers
-  Not ready (SnapshotsFailing): 1 of 4 PersistentVolumeClaims failing; first db-1: CreateFailed: denied by quota
+  Not ready (SnapshotsFailing): 1 of 4 PersistentVolumeClaims failing: db-1: CreateFailed: denied by quota
 PVC           NEWEST READY   VERIFIED   NEXT     SNAPSHOTS   PROBLEM
-db-0          20m            5d         5h40m    41          VerificationFailed: the last drill failed, of VolumeSnapshot db-0-20260130180000: checksum \u001b[2Jdiffers
-db-1          30h            <none>     5h40m    3           SnapshotError: VolumeSnapshot db-1-20260130120000: limit of 3 reached; VerificationFailed: the last drill failed, of VolumeSnapshot db-1-20260129180000: empty; CreateFailed: denied by quota
+db-0          20m            5d         5h40m    41          VerificationFailed: the last drill failed, of VolumeSnapshot db-0-20260130180000: checksum \u001b[2Jdiffers; those to try next: kubectl snapsched list -n 'shop' --pvc='db-0'
+db-1          30h            <none>     5h40m    3           SnapshotError: VolumeSnapshot db-1-20260130120000: limit of 3 reached; VerificationFailed: the last drill failed, of VolumeSnapshot db-1-20260129180000: empty; those to try next: kubectl snapsched list -n 'shop' --pvc='db-1'; CreateFailed: denied by quota
 db-2          <none>         <none>     <none>   0           skipped: not Bound
 db-9 (gone)   2d             <none>     <none>   1           <none>
 `)
