@@ -18,6 +18,10 @@ type Behavior struct {
 	Refusals                 []Refusal `json:",omitempty"`
 	// LeaveOut is how many of its volumes a group snapshot does not have, without an error.
 	LeaveOut int `json:",omitempty"`
+	// The rest is for volumes with data.
+	CutLate, GroupGap          string `json:",omitempty"`
+	WrongBytes, LoseWithVolume bool   `json:",omitempty"`
+	Clones                     string `json:",omitempty"`
 }
 
 // Refusal is an error of one CSI call. The fields after Message restrict it.
