@@ -125,6 +125,11 @@ type Keep struct {
 	Yearly int32 `json:"yearly,omitempty"`
 }
 
+// Counts returns the number of snapshots that each tier keeps, in the order of the fields.
+func (k Keep) Counts() [6]int {
+	return [...]int{int(k.Last), int(k.Hourly), int(k.Daily), int(k.Weekly), int(k.Monthly), int(k.Yearly)}
+}
+
 // DetachedRetention is the retention of snapshots whose PVC is deleted or no longer selected.
 type DetachedRetention struct {
 	// snapshotTTL is the age at which a detached snapshot expires. If it is set, retention.keep

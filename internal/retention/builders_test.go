@@ -13,6 +13,22 @@ import (
 
 const day = 24 * time.Hour
 
+// The tiers, as the tables of these tests name them.
+const (
+	Last = iota
+	Hourly
+	Daily
+	Weekly
+	Monthly
+	Yearly
+
+	KeptHourly  = KeptLast + Hourly
+	KeptDaily   = KeptLast + Daily
+	KeptWeekly  = KeptLast + Weekly
+	KeptMonthly = KeptLast + Monthly
+	KeptYearly  = KeptLast + Yearly
+)
+
 // noon is the now of the tables, a Monday.
 var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 

@@ -122,12 +122,9 @@ func newSkewedLife(t *rapid.T) *skewedLife {
 		t.Fatal(err)
 	}
 	few := rapid.SampledFrom([]int{0, 0, 1, 2, 5})
-	keep := Tiers{
-		Last: few.Draw(t, "last"), Hourly: few.Draw(t, "hourly"), Daily: few.Draw(t, "daily"),
-		Weekly: few.Draw(t, "weekly"), Monthly: few.Draw(t, "monthly"), Yearly: few.Draw(t, "yearly"),
-	}
+	keep := drawTiers(t, few)
 	if keep == (Tiers{}) {
-		keep.Daily = 3
+		keep[Daily] = 3
 	}
 	l := &skewedLife{T: t, now: first, left: map[time.Time]bool{}, policy: Policy{
 		Keep: keep, MinReady: rapid.IntRange(0, 1).Draw(t, "minReady"), ReadyDeadline: time.Hour, Location: loc,
@@ -135,7 +132,7 @@ func newSkewedLife(t *rapid.T) *skewedLife {
 		MaxClockSkew: rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, 5 * time.Minute}).Draw(t, "maxClockSkew"),
 	}}
 	if rapid.Bool().Draw(t, "cap") { // as many as the tiers keep
-		l.policy.MaxCount = keep.Last + keep.Hourly + keep.Daily + keep.Weekly + keep.Monthly + keep.Yearly
+		l.policy.MaxCount = keep[Last] + keep[Hourly] + keep[Daily] + keep[Weekly] + keep[Monthly] + keep[Yearly]
 	}
 	l.criteria = schedule.Criteria{Timeline: rule.Timeline(first, 0), TTL: l.policy.TTL}
 	return l
@@ -201,11 +198,11 @@ func (l *skewedLife) check() {
 		n    int
 		of   func(time.Time) string
 	}{
-		{"hourly", k.Hourly, func(t time.Time) string { return t.Format("2006-01-02 15 -07:00") }},
-		{"daily", k.Daily, func(t time.Time) string { return t.Format(time.DateOnly) }},
-		{"weekly", k.Weekly, func(t time.Time) string { return fmt.Sprint(t.ISOWeek()) }},
-		{"monthly", k.Monthly, func(t time.Time) string { return t.Format("2006-01") }},
-		{"yearly", k.Yearly, func(t time.Time) string { return t.Format("2006") }},
+		{"hourly", k[Hourly], func(t time.Time) string { return t.Format("2006-01-02 15 -07:00") }},
+		{"daily", k[Daily], func(t time.Time) string { return t.Format(time.DateOnly) }},
+		{"weekly", k[Weekly], func(t time.Time) string { return fmt.Sprint(t.ISOWeek()) }},
+		{"monthly", k[Monthly], func(t time.Time) string { return t.Format("2006-01") }},
+		{"yearly", k[Yearly], func(t time.Time) string { return t.Format("2006") }},
 	} {
 		seen := map[string]bool{}
 		for _, slot := range l.good {

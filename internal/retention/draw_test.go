@@ -27,11 +27,8 @@ func drawPolicy(t *rapid.T) Policy {
 		t.Fatal(err)
 	}
 	return Policy{
-		TTL: ttl.Draw(t, "ttl"),
-		Keep: Tiers{
-			Last: few.Draw(t, "last"), Hourly: few.Draw(t, "hourly"), Daily: few.Draw(t, "daily"),
-			Weekly: few.Draw(t, "weekly"), Monthly: few.Draw(t, "monthly"), Yearly: few.Draw(t, "yearly"),
-		},
+		TTL:           ttl.Draw(t, "ttl"),
+		Keep:          drawTiers(t, few),
 		MaxCount:      rapid.SampledFrom([]int{0, 0, 1, 2, 3, 5}).Draw(t, "maxCount"),
 		MinReady:      rapid.IntRange(0, 3).Draw(t, "minReady"),
 		MinVerified:   rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "minVerified"),
@@ -39,6 +36,13 @@ func drawPolicy(t *rapid.T) Policy {
 		Location:      loc,
 		Detached:      Detached{TTL: ttl.Draw(t, "detached ttl"), MinReady: rapid.IntRange(0, 2).Draw(t, "detached minReady")},
 	}
+}
+
+func drawTiers(t *rapid.T, of *rapid.Generator[int]) (keep Tiers) {
+	for i, tier := range TierTable {
+		keep[i] = of.Draw(t, tier.Name)
+	}
+	return keep
 }
 
 // drawSeries draws a series. A regular one is what clocks and drivers that are

@@ -39,11 +39,6 @@ func (p *Policy) slotTolerance() time.Duration { return p.MaxClockSkew + 2*time.
 // that was ahead by more than clocks may differ.
 func (p *Policy) TakenAhead(s *Snapshot) bool { return s.takenAhead(p.slotTolerance()) }
 
-// Tiers are the numbers of snapshots that each tier keeps.
-type Tiers struct {
-	Last, Hourly, Daily, Weekly, Monthly, Yearly int
-}
-
 // Detached is what differs for a series whose PVC is gone or not selected.
 type Detached struct {
 	// TTL replaces Policy.TTL and the tiers. The cap still applies.

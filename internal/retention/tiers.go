@@ -9,60 +9,60 @@ import (
 	"time"
 )
 
-// tier is the state of one calendar tier. It selects the newest snapshot of each
-// period, going back in time, until it has selected as many as it keeps.
-type tier struct {
-	left    int      // how many periods it may still select
-	last    [2]int64 // the periods that it selected last
-	verdict Verdict
+// Tier is a rule of spec.retention.keep. All that is said of tiers follows from TierTable.
+type Tier struct {
+	// Name is its field of spec.retention.keep.
+	Name string
+	// Longest is how long one of its periods lasts at most.
+	Longest time.Duration
+	// period numbers the periods of a calendar tier.
+	period func(at wallClock) int64
 }
 
-// selects reports whether no snapshot of the period was selected yet. Going back in time, a
-// period returns at most once, after one other: where the clock is set back over midnight,
-// the end of a day is repeated.
-func (t *tier) selects(period int64) bool {
-	return period != t.last[0] && t.left > 0 && period != t.last[1]
+// TierTable has the tiers, in the order of the fields: a snapshot that several select is kept by the first of them. The first one, last,
+// has no periods.
+var TierTable = [...]Tier{
+	{Name: "last"},
+	// The hour that daylight saving time repeats is two hours.
+	{"hourly", time.Hour, func(at wallClock) int64 { return at.hour*2*secondsOfDay + at.offset }},
+	{"daily", 24 * time.Hour, func(at wallClock) int64 { return at.day }},
+	// ISO weeks begin on Monday; day 0 was a Thursday.
+	{"weekly", 7 * 24 * time.Hour, func(at wallClock) int64 { return floorDiv(at.day+3, 7) }},
+	{"monthly", 31 * 24 * time.Hour, func(at wallClock) int64 { return at.year*12 + at.month }},
+	{"yearly", 366 * 24 * time.Hour, func(at wallClock) int64 { return at.year }},
 }
+
+// Tiers are the numbers of snapshots that each tier of TierTable keeps.
+type Tiers [len(TierTable)]int
 
 // selectTiers keeps the snapshots that a tier selects, as restic does: keep.last
 // selects the newest ready snapshots, each calendar tier the newest ready snapshot
 // of each of the most recent periods that contain one. Held snapshots count.
 func (e *evaluation) selectTiers(loc *time.Location, tolerance time.Duration) {
-	for _, i := range e.ready[:min(max(e.keep.Last, 0), len(e.ready))] {
-		e.selectForTier(i, KeptLast)
-	}
-
-	tiers := [...]tier{
-		{left: e.keep.Hourly, verdict: KeptHourly},
-		{left: e.keep.Daily, verdict: KeptDaily},
-		{left: e.keep.Weekly, verdict: KeptWeekly},
-		{left: e.keep.Monthly, verdict: KeptMonthly},
-		{left: e.keep.Yearly, verdict: KeptYearly},
-	}
-	left := 0
-	for t := range tiers {
-		tiers[t].left = max(tiers[t].left, 0)
-		tiers[t].last = [2]int64{math.MaxInt64, math.MaxInt64}
-		left += tiers[t].left
-	}
-	if left == 0 {
-		return
-	}
 	if loc == nil {
 		loc = time.UTC
 	}
-	for _, i := range e.readyByPlace(tolerance) {
-		periods := periodsOf(e.series.Snapshots[i].place(tolerance), loc)
-		for t := range tiers {
-			if tiers[t].selects(periods[t]) {
-				tiers[t].last = [2]int64{periods[t], tiers[t].last[0]}
-				tiers[t].left--
-				left--
-				e.selectForTier(i, tiers[t].verdict)
-			}
+	for t, tier := range TierTable {
+		left, ready := e.keep[t], e.ready
+		if left > 0 && tier.period != nil {
+			ready = e.readyByPlace(tolerance)
 		}
-		if left == 0 {
-			return
+		last := [2]int64{math.MaxInt64, math.MaxInt64} // the periods that were selected last
+		for _, i := range ready {
+			if left <= 0 {
+				break
+			}
+			if tier.period != nil {
+				period := tier.period(wallClockOf(e.series.Snapshots[i].place(tolerance), loc))
+				// Going back in time, a period returns at most once, after one other: where the clock is set back over
+				// midnight, the end of a day is repeated.
+				if period == last[0] || period == last[1] {
+					continue
+				}
+				last = [2]int64{period, last[0]}
+			}
+			left--
+			e.selectForTier(i, KeptLast+Verdict(t))
 		}
 	}
 }
@@ -96,22 +96,16 @@ func (e *evaluation) readyByPlace(tolerance time.Duration) []int {
 	return sorted
 }
 
-// periodsOf numbers the hour, day, ISO week, month and year that contain a time
-// in a zone. The hour that daylight saving time repeats is two hours.
-func periodsOf(t time.Time, loc *time.Location) [5]int64 {
-	const hour, day = 60 * 60, 24 * 60 * 60
+const secondsOfDay = 24 * 60 * 60
+
+// wallClock is what clocks of a zone show: hours and days since 1970, and the offset from UTC in seconds.
+type wallClock struct{ hour, offset, day, month, year int64 }
+
+func wallClockOf(t time.Time, loc *time.Location) wallClock {
 	_, offset := t.In(loc).Zone()
-	utc := t.Unix()
-	local := utc + int64(offset)
-	days := floorDiv(local, day)
-	year, month, _ := time.Unix(local, 0).UTC().Date()
-	return [...]int64{
-		floorDiv(local, hour)*2*day + int64(offset),
-		days,
-		floorDiv(days+3, 7), // ISO weeks begin on Monday; day 0 was a Thursday
-		int64(year)*12 + int64(month),
-		int64(year),
-	}
+	second := t.Unix() + int64(offset)
+	year, month, _ := time.Unix(second, 0).UTC().Date()
+	return wallClock{floorDiv(second, 60*60), int64(offset), floorDiv(second, secondsOfDay), int64(month), int64(year)}
 }
 
 // floorDiv returns a/b rounded down, for b > 0.

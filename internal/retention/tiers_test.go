@@ -175,9 +175,11 @@ func TestDecideKeepsWhatTiersSelect(t *testing.T) {
 }
 
 func TestPeriodsOfTimeBeforeTheEpoch(t *testing.T) {
-	got := periodsOf(time.Date(1969, 12, 31, 23, 30, 0, 0, time.UTC), time.UTC)
-	if want := [...]int64{-2 * 86400, -1, 0, 1969*12 + 12, 1969}; got != want {
-		t.Errorf("periodsOf = %v, want %v", got, want)
+	at := wallClockOf(time.Date(1969, 12, 31, 23, 30, 0, 0, time.UTC), time.UTC)
+	for i, want := range [...]int64{-2 * 86400, -1, 0, 1969*12 + 12, 1969} {
+		if tier := TierTable[1+i]; tier.period(at) != want {
+			t.Errorf("%s: period %d, want %d", tier.Name, tier.period(at), want)
+		}
 	}
 }
 

@@ -3,6 +3,11 @@
 
 package retention
 
+import (
+	"slices"
+	"strings"
+)
+
 // Verdict is whether a snapshot is kept or deleted, and why. The zero Verdict
 // keeps.
 type Verdict uint8
@@ -24,22 +29,12 @@ const (
 	Unready
 	// WithinTTL keeps: its age is within the TTL.
 	WithinTTL
-	// KeptLast keeps: it is selected by the tier keep.last. If several tiers select
-	// a snapshot, the verdict is the first of them, from this one to KeptYearly.
+	// KeptLast keeps: the tier keep.last selects it. Each tier of TierTable has such a verdict, from this one on. If several
+	// select a snapshot, the verdict is the first of them.
 	KeptLast
-	// KeptHourly keeps: it is the newest ready snapshot of its hour.
-	KeptHourly
-	// KeptDaily keeps: it is the newest ready snapshot of its day.
-	KeptDaily
-	// KeptWeekly keeps: it is the newest ready snapshot of its ISO week.
-	KeptWeekly
-	// KeptMonthly keeps: it is the newest ready snapshot of its month.
-	KeptMonthly
-	// KeptYearly keeps: it is the newest ready snapshot of its year.
-	KeptYearly
 	// KeptNewest keeps the newest snapshot of a selected PVC where no TTL is set
 	// and no tier selects it: without it, its slot would be due again.
-	KeptNewest
+	KeptNewest Verdict = iota - 1 + Verdict(len(TierTable))
 	// Floor keeps: it is one of the newest minReady ready snapshots, and would be
 	// deleted otherwise.
 	Floor
@@ -73,11 +68,18 @@ const (
 	KeepsClaim
 )
 
-var verdictNames = [...]string{
-	"NoLimit", "BeingDeleted", "HeldByAnnotation", "HeldByRestore", "HeldInProgress", "Unready", "WithinTTL",
-	"KeptLast", "KeptHourly", "KeptDaily", "KeptWeekly", "KeptMonthly", "KeptYearly", "KeptNewest", "Floor", "Verified",
-	"Recovering",
-	"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded", "KeepsClaim",
+var verdictNames = slices.Concat(
+	[]string{"NoLimit", "BeingDeleted", "HeldByAnnotation", "HeldByRestore", "HeldInProgress", "Unready", "WithinTTL"},
+	keptNames(),
+	[]string{"KeptNewest", "Floor", "Verified", "Recovering"},
+	[]string{"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded", "KeepsClaim"},
+)
+
+func keptNames() (names []string) {
+	for _, t := range TierTable {
+		names = append(names, "Kept"+strings.ToUpper(t.Name[:1])+t.Name[1:])
+	}
+	return names
 }
 
 // String returns the verdict as one word, for logs and metrics.
@@ -91,4 +93,4 @@ func (v Verdict) Delete() bool { return v >= Expired }
 func (v Verdict) Urgent() bool { return v == Replaced || v == ClaimGone }
 
 // ByTier reports whether a tier keeps the snapshot.
-func (v Verdict) ByTier() bool { return v >= KeptLast && v <= KeptYearly }
+func (v Verdict) ByTier() bool { return v >= KeptLast && v < KeptNewest }

@@ -18,7 +18,7 @@ func TestVerdictNamesMatchVerdicts(t *testing.T) {
 		}
 	}
 	for v, want := range map[Verdict]string{
-		NoLimit: "NoLimit", HeldInProgress: "HeldInProgress", KeptYearly: "KeptYearly", Floor: "Floor", Verified: "Verified",
+		NoLimit: "NoLimit", HeldInProgress: "HeldInProgress", KeptLast: "KeptLast", KeptYearly: "KeptYearly", KeptNewest: "KeptNewest", Floor: "Floor", Verified: "Verified",
 		Expired: "Expired", NotSelected: "NotSelected", OverCap: "OverCap",
 		Replaced: "Replaced", ClaimGone: "ClaimGone", Superseded: "Superseded", KeepsClaim: "KeepsClaim",
 	} {

@@ -6,6 +6,7 @@ package snapshots
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -71,7 +72,7 @@ func compile(spec *v1alpha1.SnapshotScheduleSpec) (*compiled, error) {
 		suspend:          spec.Suspend,
 		retention: retention.Policy{
 			TTL:           duration("snapshotTTL", spec.SnapshotTTL),
-			Keep:          tiers(spec.Retention.Keep),
+			Keep:          retention.Tiers(spec.Retention.Keep.Counts()),
 			MaxCount:      int(ptr.Deref(spec.Retention.MaxCount, 0)),
 			MinReady:      int(ptr.Deref(spec.Retention.MinReady, 1)),
 			MinVerified:   int(spec.Retention.MinVerified),
@@ -110,17 +111,6 @@ func compile(spec *v1alpha1.SnapshotScheduleSpec) (*compiled, error) {
 	return p, nil
 }
 
-func tiers(k v1alpha1.Keep) retention.Tiers {
-	return retention.Tiers{
-		Last:    int(k.Last),
-		Hourly:  int(k.Hourly),
-		Daily:   int(k.Daily),
-		Weekly:  int(k.Weekly),
-		Monthly: int(k.Monthly),
-		Yearly:  int(k.Yearly),
-	}
-}
-
 // keeps returns how many snapshots of a PVC a spec keeps at most, if all become ready and none is
 // held or requested, and with minVerified those that nothing else keeps; all: it never deletes any.
 func (c *compiled) keeps() (n int, all bool) {
@@ -131,7 +121,10 @@ func (c *compiled) keeps() (n int, all bool) {
 	case r.TTL == 0 && r.Keep == retention.Tiers{}:
 		n = r.MaxCount
 	default:
-		n = r.Keep.Last + r.Keep.Hourly + r.Keep.Daily + r.Keep.Weekly + r.Keep.Monthly + r.Keep.Yearly + c.slotsWithin(r.TTL)
+		n = c.slotsWithin(r.TTL)
+		for _, k := range r.Keep {
+			n += k
+		}
 		if r.MaxCount > 0 {
 			n = min(n, r.MaxCount)
 		}
@@ -143,8 +136,8 @@ func (c *compiled) keeps() (n int, all bool) {
 // cron line are within a time varies.
 func (c *compiled) surelyKeeps() int {
 	r, n := &c.retention, c.retention.MaxCount
-	if k := r.Keep; r.TTL != 0 || k != (retention.Tiers{}) {
-		n = max(k.Last, k.Hourly, k.Daily, k.Weekly, k.Monthly, k.Yearly)
+	if r.TTL != 0 || r.Keep != (retention.Tiers{}) {
+		n = slices.Max(r.Keep[:])
 		if c.rule.Interval() > 0 {
 			n = max(n, c.slotsWithin(r.TTL))
 		}

@@ -137,7 +137,7 @@ func TestCompileReadsEveryField(t *testing.T) {
 	p.retention.Location = nil
 	want := retention.Policy{
 		TTL: 36 * time.Hour, MinReady: 0, MaxCount: 100, MinVerified: 8, ReadyDeadline: 3 * time.Hour,
-		Keep:     retention.Tiers{Last: 1, Hourly: 2, Daily: 3, Weekly: 4, Monthly: 5, Yearly: 6},
+		Keep:     retention.Tiers{1, 2, 3, 4, 5, 6},
 		Detached: retention.Detached{TTL: 7 * day, MinReady: 7}, MaxClockSkew: time.Minute,
 	}
 	if p.retention != want {

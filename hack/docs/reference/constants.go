@@ -14,8 +14,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
 // constant is a documented Go constant. Only strings have a value.
@@ -121,7 +119,7 @@ func (groups constantGroups) list(prefix string) string {
 }
 
 // verdictList returns the list of the reasons to delete a snapshot. The comment of
-// each has the form "Name deletes: because of …".
+// each has the form "Name deletes: because of …", with the name as logs have it.
 func verdictList(root string) (string, error) {
 	groups, err := readConstants(filepath.Join(root, "internal", "retention"))
 	if err != nil {
@@ -129,10 +127,9 @@ func verdictList(root string) (string, error) {
 	}
 	var list strings.Builder
 	for _, group := range groups {
-		for i, c := range group.constants {
-			doc, deletes := strings.CutPrefix(c.doc, "deletes")
-			if v := retention.Verdict(i); deletes && v.Delete() {
-				list.WriteString(item(v.String(), "", strings.TrimLeft(doc, ": ")))
+		for _, c := range group.constants {
+			if doc, deletes := strings.CutPrefix(c.doc, "deletes"); deletes {
+				list.WriteString(item(c.goName, "", strings.TrimLeft(doc, ": ")))
 			}
 		}
 	}

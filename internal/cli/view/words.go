@@ -15,7 +15,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
-// VerdictWords explain verdicts to users.
+// VerdictWords explain verdicts to users, but for those of tiers.
 var VerdictWords = map[retention.Verdict]string{
 	retention.NoLimit:          "neither a TTL nor tiers are set",
 	retention.BeingDeleted:     "it is being deleted",
@@ -24,12 +24,6 @@ var VerdictWords = map[retention.Verdict]string{
 	retention.HeldInProgress:   "it is in progress",
 	retention.Unready:          "it is not ready, and no TTL is set",
 	retention.WithinTTL:        "it is younger than the TTL",
-	retention.KeptLast:         "keep.last selects it",
-	retention.KeptHourly:       "keep.hourly selects it",
-	retention.KeptDaily:        "keep.daily selects it",
-	retention.KeptWeekly:       "keep.weekly selects it",
-	retention.KeptMonthly:      "keep.monthly selects it",
-	retention.KeptYearly:       "keep.yearly selects it",
 	retention.KeptNewest:       "it is the newest snapshot of its PVC",
 	retention.Floor:            "it is one of the newest minReady ready snapshots",
 	retention.Verified:         "it is one of the newest minVerified snapshots whose last drill succeeded",
@@ -44,7 +38,12 @@ var VerdictWords = map[retention.Verdict]string{
 }
 
 // Explain returns a verdict as a sentence for users.
-func Explain(v retention.Verdict) string { return cmp.Or(VerdictWords[v], v.String()) }
+func Explain(v retention.Verdict) string {
+	if v.ByTier() {
+		return "keep." + retention.TierTable[v-retention.KeptLast].Name + " selects it"
+	}
+	return cmp.Or(VerdictWords[v], v.String())
+}
 
 // HeldWords say why and until when a snapshot is held. A group snapshot may also be held by a member.
 func HeldWords(value string, end time.Time) string {
@@ -98,16 +97,13 @@ func PolicyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
 	return strings.Join(words, ", ")
 }
 
-var tiers = [...]string{"last", "hourly", "daily", "weekly", "monthly", "yearly"}
-
 func retentionWords(spec *v1alpha1.SnapshotScheduleSpec) (words []string) {
 	if spec.SnapshotTTL != "" {
 		words = append(words, "TTL "+string(spec.SnapshotTTL))
 	}
-	k := &spec.Retention.Keep
-	for i, count := range []int32{k.Last, k.Hourly, k.Daily, k.Weekly, k.Monthly, k.Yearly} {
+	for tier, count := range spec.Retention.Keep.Counts() {
 		if count > 0 {
-			words = append(words, fmt.Sprintf("%s: %d", tiers[i], count))
+			words = append(words, fmt.Sprintf("%s: %d", retention.TierTable[tier].Name, count))
 		}
 	}
 	if spec.Retention.MaxCount != nil {

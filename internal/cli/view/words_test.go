@@ -33,8 +33,8 @@ func TestHeldWords(t *testing.T) {
 }
 
 func TestEveryVerdictIsExplained(t *testing.T) {
-	for v := retention.NoLimit; v <= retention.Superseded; v++ {
-		if VerdictWords[v] == "" {
+	for v := retention.NoLimit; v <= retention.KeepsClaim; v++ {
+		if Explain(v) == v.String() {
 			t.Errorf("%s has no explanation", v)
 		}
 	}

@@ -68,15 +68,9 @@ func SteadyStateOf(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*SteadyS
 // longestOf returns the longest time after which a series that is not full yet grows: the TTL, or the period of a tier.
 func longestOf(policy retention.Policy) (longest time.Duration) {
 	longest = policy.TTL
-	for _, tier := range []struct {
-		n      int
-		period time.Duration
-	}{
-		{policy.Keep.Hourly, time.Hour}, {policy.Keep.Daily, term.Day}, {policy.Keep.Weekly, 7 * term.Day},
-		{policy.Keep.Monthly, 31 * term.Day}, {policy.Keep.Yearly, 366 * term.Day},
-	} {
-		if tier.n > 0 {
-			longest = max(longest, tier.period)
+	for tier, n := range policy.Keep {
+		if n > 0 {
+			longest = max(longest, retention.TierTable[tier].Longest)
 		}
 	}
 	return longest

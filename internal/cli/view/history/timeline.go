@@ -134,24 +134,36 @@ func (m *Mark) leaves() bool {
 }
 
 // Symbols are ordered by importance.
-var Symbols = []Symbol{
+var Symbols = slices.Concat([]Symbol{
 	{"x", "failed", term.Style.Bad, func(m *Mark) bool { return m.state == retention.Failed }},
 	{"H", "held", term.Style.Warn, func(m *Mark) bool {
 		return m.verdict == retention.HeldByAnnotation || m.verdict == retention.HeldByRestore
 	}},
 	{"○", "not ready", term.Style.Warn, func(m *Mark) bool { return m.state != retention.Ready && !m.leaves() }},
 	{"!", "drill failed", term.Style.Bad, func(m *Mark) bool { return m.Drill == drillFailed && !m.leaves() }},
-	{"y", "yearly", term.Style.Magenta, verdictIs(retention.KeptYearly)},
-	{"m", "monthly", term.Style.Magenta, verdictIs(retention.KeptMonthly)},
-	{"w", "weekly", term.Style.Blue, verdictIs(retention.KeptWeekly)},
-	{"d", "daily", term.Style.Cyan, verdictIs(retention.KeptDaily)},
-	{"h", "hourly", term.Style.Good, verdictIs(retention.KeptHourly)},
-	{"l", "last", term.Style.Good, verdictIs(retention.KeptLast)},
+}, symbolsOfTiers(), []Symbol{
 	{"f", "floor", term.Style.Good, verdictIs(retention.Floor)},
 	{"~", "to be deleted after a delay", term.Style.Warn, func(m *Mark) bool { return m.delayed }},
 	{"v", "verified", term.Style.Good, func(m *Mark) bool { return m.Drill == drillVerified && !m.leaves() }},
 	{"●", "kept", term.Style.Good, func(m *Mark) bool { return !m.leaves() }},
 	{"-", "to be deleted", term.Style.Dim, (*Mark).leaves},
+})
+
+// symbolsOfTiers has that of the longest periods first. A tier is drawn as its first letter.
+func symbolsOfTiers() (all []Symbol) {
+	for i, tier := range slices.Backward(retention.TierTable[:]) {
+		paint := term.Style.Magenta
+		switch {
+		case tier.Longest < term.Day:
+			paint = term.Style.Good
+		case tier.Longest < 7*term.Day:
+			paint = term.Style.Cyan
+		case tier.Longest < 28*term.Day:
+			paint = term.Style.Blue
+		}
+		all = append(all, Symbol{tier.Name[:1], tier.Name, paint, verdictIs(retention.KeptLast + retention.Verdict(i))})
+	}
+	return all
 }
 
 // SymbolOf returns which of the symbols a snapshot has.
