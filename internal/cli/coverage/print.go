@@ -133,7 +133,7 @@ func coverageTable(c *protection.Coverage, clusters, namespaces bool, now time.T
 		term.ColIf(clusters || namespaces, "NAMESPACE", func(c *row) any { return c.Namespace }),
 		term.Col("PVC", func(c *row) any { return c.Name }),
 		term.Col("PROTECTION", func(c *row) any { return string(c.Protection) }),
-		term.Col("SCHEDULES", func(c *row) any { return strings.Join(c.Schedules, ",") }),
+		term.Col("SCHEDULES", func(c *row) any { return c.ScheduleWords() }),
 		term.Col("RECOVERY POINT", func(c *row) any { return term.Age(now, term.ValueOf(c.RecoveryPointTime)) }),
 		term.ColIf(drilled, "VERIFIED", func(c *row) any { return verifiedWords(c, now) }),
 		term.Col("REASON", func(c *row) any { return c.Why() }))

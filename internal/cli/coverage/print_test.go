@@ -23,24 +23,24 @@ func TestPrintCoverage(t *testing.T) {
 		want       string
 	}{
 		"a table with its gaps": {term.Output{}, false, `
-PVC       PROTECTION    SCHEDULES   RECOVERY POINT   REASON
-db-0      Protected     tiers       20m              <none>
-db-1      Stale         tiers       30h              no ready snapshot for a whole slot of tiers
-db-2      Skipped       tiers       <none>           not Bound
-web-0     Unprotected   paused      <none>           paused: it is suspended
-cache-0   Unprotected   broken      <none>           broken: its spec is invalid
-scratch   Unprotected   <none>      <none>           no schedule selects it
+PVC       PROTECTION    SCHEDULES            RECOVERY POINT   REASON
+db-0      Protected     tiers                20m              <none>
+db-1      Stale         tiers                30h              no ready snapshot for a whole slot of tiers
+db-2      Skipped       tiers                <none>           not Bound
+web-0     Unprotected   paused (suspended)   <none>           paused: it is suspended
+cache-0   Unprotected   broken (invalid)     <none>           broken: its spec is invalid
+scratch   Unprotected   <none>               <none>           no schedule selects it
 
 1 snapshot of schedule shop/old, which does not exist: nothing deletes them.
 4 of 6 PVCs not protected: 1 protected, 1 stale, 3 unprotected, 1 skipped.
 `},
 		"all namespaces": {term.Output{NoHeaders: true}, true, `
-shop   db-0      Protected     tiers    20m      <none>
-shop   db-1      Stale         tiers    30h      no ready snapshot for a whole slot of tiers
-shop   db-2      Skipped       tiers    <none>   not Bound
-shop   web-0     Unprotected   paused   <none>   paused: it is suspended
-shop   cache-0   Unprotected   broken   <none>   broken: its spec is invalid
-shop   scratch   Unprotected   <none>   <none>   no schedule selects it
+shop   db-0      Protected     tiers                20m      <none>
+shop   db-1      Stale         tiers                30h      no ready snapshot for a whole slot of tiers
+shop   db-2      Skipped       tiers                <none>   not Bound
+shop   web-0     Unprotected   paused (suspended)   <none>   paused: it is suspended
+shop   cache-0   Unprotected   broken (invalid)     <none>   broken: its spec is invalid
+shop   scratch   Unprotected   <none>               <none>   no schedule selects it
 `},
 		"names of the gaps": {term.Output{Format: term.Names}, false, `
 persistentvolumeclaim/db-1
@@ -64,12 +64,12 @@ func TestPrintDrillsOfCoverage(t *testing.T) {
 	clitest.Golden(t, func(b *bytes.Buffer) error {
 		return printCoverage(b, &term.Output{NoHeaders: true}, protection.CoverageOf(s.Schedules(), s.Inv, s.Now), false, false, s.Now)
 	}, `
-db-0      Protected     tiers    20m      5d, then failed   <none>
-db-1      Stale         tiers    30h      failed            no ready snapshot for a whole slot of tiers
-db-2      Skipped       tiers    <none>   <none>            not Bound
-web-0     Unprotected   paused   <none>   <none>            paused: it is suspended
-cache-0   Unprotected   broken   <none>   <none>            broken: its spec is invalid
-scratch   Unprotected   <none>   <none>   <none>            no schedule selects it
+db-0      Protected     tiers                20m      5d, then failed   <none>
+db-1      Stale         tiers                30h      failed            no ready snapshot for a whole slot of tiers
+db-2      Skipped       tiers                <none>   <none>            not Bound
+web-0     Unprotected   paused (suspended)   <none>   <none>            paused: it is suspended
+cache-0   Unprotected   broken (invalid)     <none>   <none>            broken: its spec is invalid
+scratch   Unprotected   <none>               <none>   <none>            no schedule selects it
 `)
 }
 

@@ -24,6 +24,7 @@ import (
 type Relation struct {
 	schedule string
 	inactive string // why the schedule protects nothing
+	mark     string // the same in a word
 	skip     string
 	refused  string // why no VolumeSnapshotClass fits
 	taken    bool   // it has snapshots
@@ -40,12 +41,15 @@ func RelationOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClai
 	}
 	switch {
 	case s.DeletionTimestamp != nil:
-		r.inactive = "it is being deleted"
+		r.inactive, r.mark = "it is being deleted", "being deleted"
 	case s.Spec.Suspend && !d.Current(): // else its snapshots are requested from outside, or it was suspended a moment ago
-		r.inactive = "it is suspended"
+		r.inactive, r.mark = "it is suspended", "suspended"
 	}
 	if r.skip == "" { // else the report is older than what makes the PVC skipped
 		r.refused = view.RefusalOf(view.ProblemsOf(s, claim.Name, d.Group, view.StateSelected, d.Problems), now)
+	}
+	if r.refused != "" && r.mark == "" {
+		r.mark = "failing"
 	}
 	if i := retention.NewestReady(d.Series.Snapshots, now); i >= 0 {
 		r.recovery = d.Series.Snapshots[i].AgeBase(now)
@@ -60,7 +64,7 @@ func ClaimCoverageOf(claim *corev1.PersistentVolumeClaim, all []Relation, classe
 	skip, doubt := skipUnder(claim, all, classes), classes.Undecided(claim)
 	var newest time.Time
 	for _, r := range all {
-		c.Schedules = append(c.Schedules, r.schedule)
+		c.Schedules, c.marks = append(c.Schedules, r.schedule), append(c.marks, r.mark)
 		doubt = doubt && !r.taken && r.refused == ""
 		if r.recovery.After(newest) {
 			newest = r.recovery
@@ -184,6 +188,17 @@ func protectionBy(onTime bool, newest time.Time, behind, inactive []string, doub
 		reason += "; " + view.WhyUnknown
 	}
 	return is, reason
+}
+
+// ScheduleWords names the schedules that select the PVC, and marks those that take no snapshot of it.
+func (c *ClaimCoverage) ScheduleWords() string {
+	all := slices.Clone(c.Schedules)
+	for i, mark := range c.marks {
+		if mark != "" {
+			all[i] += " (" + mark + ")"
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 // Why is the reason with the note.

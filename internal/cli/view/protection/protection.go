@@ -71,6 +71,11 @@ type ClaimCoverage struct {
 	Note string `json:"note,omitempty"`
 	// byRollback is set if only an unfinished rollback excludes it.
 	byRollback bool
+	// marks say of each of Schedules, in a word, why it protects nothing; empty: it does, or should.
+	marks []string
+	// If no schedule selects it, the schedule join does with the labels joins.
+	join  string
+	joins []string
 }
 
 // leftover are snapshots whose schedule is gone: nothing deletes them.
@@ -127,17 +132,21 @@ func readCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, unfin
 func CoverageOf(found []*v1alpha1.SnapshotSchedule, inv *view.Inventory, now time.Time) *Coverage {
 	all := &Coverage{Claims: []ClaimCoverage{}, Leftovers: leftovers(found, inv)}
 	under := map[client.Object][]Relation{}
+	open := map[string][]candidate{}
 	for _, s := range found {
 		judge, judged, invalid := inv.Judged(s, now)
 		if invalid != nil {
 			for _, claim := range inv.Claims[s.Namespace] {
 				if matches, err := s.Spec.Selector.AsSelector(); err == nil && matches.Matches(labels.Set(claim.GetLabels())) {
-					under[claim] = append(under[claim], Relation{schedule: s.Name, inactive: "its spec is invalid"})
+					under[claim] = append(under[claim], Relation{schedule: s.Name, inactive: "its spec is invalid", mark: "invalid"})
 				}
 			}
 			continue
 		}
 		decided := inv.Origins.Decided(s)
+		if len(decided.Spec.Selector.MatchLabels) > 0 && decided.Spec.Group == nil && !decided.Spec.Suspend && s.DeletionTimestamp == nil {
+			open[s.Namespace] = append(open[s.Namespace], candidate{s.Name, decided.Spec.Selector.MatchLabels, judge})
+		}
 		for of, d := range judged {
 			if of.State(judge) != view.StateSelected {
 				continue
@@ -153,7 +162,12 @@ func CoverageOf(found []*v1alpha1.SnapshotSchedule, inv *view.Inventory, now tim
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(inv.Claims)) {
 		for _, o := range inv.Claims[namespace] {
-			all.Claims = append(all.Claims, ClaimCoverageOf(o.(*corev1.PersistentVolumeClaim), under[o], &inv.Classes))
+			claim := o.(*corev1.PersistentVolumeClaim)
+			c := ClaimCoverageOf(claim, under[o], &inv.Classes)
+			if c.Gap && len(under[o]) == 0 {
+				c.join, c.joins = joins(claim, open[namespace])
+			}
+			all.Claims = append(all.Claims, c)
 		}
 	}
 	return all

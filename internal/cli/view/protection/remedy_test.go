@@ -36,6 +36,54 @@ func TestEachGapHasWhatToDoAboutIt(t *testing.T) {
 	}
 }
 
+// Contract: CLI-30.
+func TestAPVCWithoutAScheduleIsToldTheLabelsOfOne(t *testing.T) {
+	byLabels := func(name string, want map[string]v1alpha1.LabelValue, changes ...func(*v1alpha1.SnapshotScheduleSpec)) *v1alpha1.SnapshotSchedule {
+		spec := v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", Selector: v1alpha1.LabelSelector{MatchLabels: want}}
+		for _, change := range changes {
+			change(&spec)
+		}
+		return clitest.Schedule(name, spec)
+	}
+	two := map[string]v1alpha1.LabelValue{"app": "db", "tier": "gold"}
+	for name, tc := range map[string]struct {
+		schedule *v1alpha1.SnapshotSchedule
+		labels   map[string]string
+		want     string
+	}{
+		"all of them":         {byLabels("nightly", two), nil, "kubectl label pvc -n shop data app=db tier=gold"},
+		"those that it lacks": {byLabels("nightly", two), map[string]string{"app": "db"}, "kubectl label pvc -n shop data tier=gold"},
+		"not another value":   {byLabels("nightly", two), map[string]string{"app": "web"}, "kubectl edit snapshotschedules -n shop"},
+		"not one that takes none": {
+			byLabels("nightly", two, func(s *v1alpha1.SnapshotScheduleSpec) { s.Suspend = true }), nil, "kubectl edit snapshotschedules -n shop",
+		},
+		"not of another storage class": {
+			byLabels("nightly", two, func(s *v1alpha1.SnapshotScheduleSpec) { s.StorageClassNames = []v1alpha1.StorageClassName{"fast"} }),
+			nil, "kubectl edit snapshotschedules -n shop",
+		},
+		"not of a group": {
+			byLabels("nightly", two, func(s *v1alpha1.SnapshotScheduleSpec) { s.Group = &v1alpha1.Group{} }), nil, "kubectl edit snapshotschedules -n shop",
+		},
+	} {
+		inv := &view.Inventory{Classes: clitest.AnyClass, Claims: map[string][]client.Object{"shop": {clitest.Claim("data", tc.labels)}}}
+		got := CoverageOf([]*v1alpha1.SnapshotSchedule{tc.schedule}, inv, clitest.Start.Add(time.Hour))
+		if remedy := got.Claims[0].Remedy(); !strings.HasSuffix(remedy, tc.want) {
+			t.Errorf("%s: %q, want %q", name, remedy, tc.want)
+		}
+	}
+}
+
+func TestSchedulesThatTakeNoSnapshotAreMarked(t *testing.T) {
+	valid := clitest.Schedule("a", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
+	invalid := clitest.Schedule("b", v1alpha1.SnapshotScheduleSpec{Schedule: "0 0 30 2 *"})
+	suspended := clitest.Schedule("c", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", Suspend: true})
+	inv := &view.Inventory{Classes: clitest.AnyClass, Claims: map[string][]client.Object{"shop": {clitest.Claim("data", nil)}}}
+	got := CoverageOf([]*v1alpha1.SnapshotSchedule{valid, invalid, suspended}, inv, clitest.Start.Add(time.Hour))
+	if words := got.Claims[0].ScheduleWords(); words != "a,b (invalid),c (suspended)" {
+		t.Errorf("got %q", words)
+	}
+}
+
 // Contract: BACK-7.
 func TestAPVCThatOnlyARollbackExcludesIsAGap(t *testing.T) {
 	now := clitest.Start.Add(time.Hour)
