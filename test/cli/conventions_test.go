@@ -5,6 +5,8 @@ package cli
 
 import (
 	"bytes"
+	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -238,6 +240,29 @@ var _ = Describe("conventions", func() {
 					Expect(env.fails(append(line, "--as-of", at)...)).To(ContainSubstring("is in the future"))
 				}
 				Expect(env.fails(append(line, "--as-of", "7")...)).To(ContainSubstring("invalid --as-of"))
+			}
+		})
+
+		// Contract: CLI-52.
+		It("ends the whole command at --timeout, its reads included", func() {
+			other := newEnvironment()
+			for _, path := range []string{"^/apis?(/[^/]+(/v[^/]+)?)?$", "/persistentvolumeclaims$"} { // what the program discovers, and reads
+				hanging := regexp.MustCompile(path)
+				hangs := env.as(startProxy(func(r *http.Request, send roundTripper) (*http.Response, error) {
+					if r.Method == http.MethodGet && hanging.MatchString(r.URL.Path) {
+						<-r.Context().Done()
+					}
+					return send(r)
+				}))
+				for _, line := range [][]string{
+					{"snapshot", "--pvc", "data", "--wait"}, {"snapshot", "nightly", "--hold", "1d"}, {"snapshot", "nightly"}, {"restore", name},
+					{"restore", name, "--wait"}, {"restore", "--pvc", "data", "--to-namespace", other.namespace},
+				} {
+					var r result
+					Eventually(hangs.start(append(line, "--timeout", "1s")...)).WithTimeout(20*time.Second).Should(Receive(&r), "%q", line)
+					Expect(r.code).To(Equal(3), r.errOut)
+					Expect(r.errOut).To(ContainSubstring("timed out after 1s"))
+				}
 			}
 		})
 

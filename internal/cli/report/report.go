@@ -156,7 +156,7 @@ func readReport(ctx context.Context, f *term.Factory, contexts string, scope *te
 }
 
 func readClusterReport(ctx context.Context, f *term.Factory, scope *term.Scope, now time.Time) (r clusterReport, err error) {
-	if err := f.Connect(); err != nil {
+	if err := f.Connect(ctx); err != nil {
 		return r, err
 	}
 	r.Schedules, r.Namespace = []scheduleReport{}, scope.Namespace(f)

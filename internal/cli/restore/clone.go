@@ -202,7 +202,7 @@ func (r *restoration) runClones(ctx context.Context, clones []*recovery.Clone) e
 	for i, c := range clones {
 		machines[i] = &copying{of: r, clone: c, now: now}
 	}
-	runner := &steps.Runner{Factory: r.f, Out: r.f.ErrOut, Printed: steps.Printed{}, Timeout: r.choice.Waiting.Timeout, Whole: true}
+	runner := &steps.Runner{Factory: r.f, Out: r.f.ErrOut, Printed: steps.Printed{}}
 	if err := steps.Run(ctx, runner, machines...); err != nil {
 		return err
 	}

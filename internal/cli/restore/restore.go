@@ -87,8 +87,8 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
   kubectl snapsched restore --pvc pgdata --dry-run=client -o yaml`,
 		Args:              term.AtMostOne("SNAPSHOT"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSnapshots()),
-		RunE: f.Connected(func(ctx context.Context, args []string) error {
-			r.choice.Snapshot, r.choice.Waiting.Since = strings.Join(args, ""), f.Clock.Now()
+		RunE: r.choice.Waiting.Connected(f, func(ctx context.Context, args []string) error {
+			r.choice.Snapshot = strings.Join(args, "")
 			if err := r.checkFlags(); err != nil {
 				return err
 			}

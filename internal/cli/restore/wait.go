@@ -43,8 +43,8 @@ func (r *restoration) wait(ctx context.Context, all []steps.Restored) error {
 		return nil
 	}
 	to := steps.Follower{See: p.see, Listed: p.listed, Left: p.names, Explain: p.explain, Missing: "not bound:"}
-	err := r.choice.Waiting.Follow(ctx, r.f, &corev1.PersistentVolumeClaimList{}, to, client.InNamespace(r.f.Namespace))
-	if ctx.Err() != nil && len(p.left) > 0 {
+	err := steps.Follow(ctx, r.f, &corev1.PersistentVolumeClaimList{}, to, client.InNamespace(r.f.Namespace))
+	if ctx.Err() != nil && !errors.Is(err, term.ErrTimeout) && len(p.left) > 0 {
 		err = fmt.Errorf("%w\nThese PersistentVolumeClaims stay, and become bound without this command: %s", err, strings.Join(p.names(), ", "))
 	}
 	return cmp.Or(err, p.failed)

@@ -207,7 +207,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 			}
 		}
 	}
-	runner := &steps.Runner{Factory: r.f, Out: r.f.Out, Printed: r.printed, Of: 10, Timeout: r.timeout, Whole: true}
+	runner := &steps.Runner{Factory: r.f, Out: r.f.Out, Printed: r.printed, Of: 10, Timeout: r.timeout}
 	r.acts = r.f.Clock.Now()
 	if err := steps.Run(ctx, runner, r); err != nil {
 		return err

@@ -67,8 +67,7 @@ func New(f *term.Factory) *cobra.Command {
   kubectl snapsched snapshot --cluster-schedule gold --wait`,
 		Args:              term.NotEmpty(checkArgs, "pvc", "selector", "cluster-schedule"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
-		RunE: f.Connected(func(ctx context.Context, args []string) error {
-			wait.Flags.Since = f.Clock.Now()
+		RunE: wait.Flags.Connected(f, func(ctx context.Context, args []string) error {
 			name, err := term.OneSchedule(args)
 			if err == nil {
 				err = wait.check(f, hold)
@@ -91,7 +90,7 @@ func New(f *term.Factory) *cobra.Command {
 				err = r.ofAny(ctx, name, claim, cluster, &scope)
 			}
 			if err == nil && wait.Until != "" && len(r.targets) > 0 {
-				err = r.wait(ctx, &wait.Flags)
+				err = r.wait(ctx)
 			}
 			return errors.Join(err, r.leftOut())
 		}),

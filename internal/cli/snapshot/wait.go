@@ -92,13 +92,13 @@ func (v *untilValue) Type() string { return "string" }
 
 // wait follows the snapshots of a request until each target has one that is ready, or cut: first
 // those of PVCs, and then those of groups.
-func (r *request) wait(ctx context.Context, wait *steps.Wait) error {
+func (r *request) wait(ctx context.Context) error {
 	var err error
 	for _, kind := range [...]client.ObjectList{&snapshotv1.VolumeSnapshotList{}, &groupv1.VolumeGroupSnapshotList{}} {
 		_, r.groups = kind.(*groupv1.VolumeGroupSnapshotList)
 		if len(r.waiting()) > 0 && err == nil {
 			to := steps.Follower{See: r.see, Left: r.waiting, Explain: r.explain, Missing: "no " + r.until + " snapshot of"}
-			err = wait.Follow(ctx, r.f, kind, to, client.InNamespace(r.namespace), r.selects)
+			err = steps.Follow(ctx, r.f, kind, to, client.InNamespace(r.namespace), r.selects)
 		}
 	}
 	if i := slices.IndexFunc(r.targets, func(t *target) bool { return !t.done && t.state != "" }); errors.Is(err, term.ErrTimeout) && i >= 0 {
@@ -107,7 +107,7 @@ func (r *request) wait(ctx context.Context, wait *steps.Wait) error {
 	if uncut := r.uncut(); errors.Is(err, term.ErrTimeout) && r.until == untilCut && len(uncut) > 0 {
 		r.f.Warn("nothing is cancelled: these may still be cut, at a time that nobody waits for: %s", strings.Join(uncut, ", "))
 	}
-	if ctx.Err() != nil && len(r.waiting()) > 0 {
+	if ctx.Err() != nil && !errors.Is(err, term.ErrTimeout) && len(r.waiting()) > 0 {
 		err = fmt.Errorf("%w\nThe request stays: the snapshots are taken all the same, and nobody waits for them or marks or holds them", err)
 	}
 	return errors.Join(append(r.unmarked, err)...)

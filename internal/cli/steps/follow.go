@@ -31,15 +31,32 @@ import (
 // Wait are the flags of a command that can wait for what it has started.
 type Wait struct {
 	Enabled bool
-	Timeout time.Duration
-	// Since is when the timeout began; now if it is not set.
-	Since time.Time
+	timeout time.Duration
 }
 
 // AddFlags adds --wait and --timeout.
 func (w *Wait) AddFlags(cmd *cobra.Command, until string) {
 	cmd.Flags().BoolVar(&w.Enabled, "wait", false, "Wait until "+until+".")
-	term.AddTimeout(cmd.Flags(), &w.Timeout, 10*time.Minute)
+	term.AddTimeout(cmd.Flags(), &w.timeout, 10*time.Minute)
+}
+
+// Connected is the RunE of a command that --timeout ends, its reads included.
+func (w *Wait) Connected(f *term.Factory, run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		before := cmd.Context()
+		if w.timeout > 0 {
+			late := fmt.Errorf("%w after %s", term.ErrTimeout, term.Span(w.timeout))
+			ctx, cancel := context.WithTimeoutCause(before, w.timeout, late)
+			defer cancel()
+			cmd.SetContext(ctx)
+			defer cmd.SetContext(before)
+		}
+		err := f.Connected(run)(cmd, args)
+		if late := context.Cause(cmd.Context()); errors.Is(late, term.ErrTimeout) && term.ExitCode(err) == term.ExitError {
+			err = fmt.Errorf("%w: %v", late, err) //nolint:errorlint // the exit code of a request that was cut off does not count
+		}
+		return err
+	}
 }
 
 // pause is how long a wait may make no progress before it says for what it waits: soon at first, so that nobody thinks that it
@@ -128,17 +145,8 @@ func ExplainWarnings(ctx context.Context, f *term.Factory, o client.Object, prin
 	return err
 }
 
-// Follow calls a follower with the objects of a list until nothing is left.
-func (w *Wait) Follow(ctx context.Context, f *term.Factory, list client.ObjectList, to Follower, opts ...client.ListOption) error {
-	bounded, cancel := context.WithCancel(ctx)
-	if w.Timeout > 0 {
-		left := w.Timeout
-		if !w.Since.IsZero() {
-			left -= f.Clock.Since(w.Since)
-		}
-		bounded, cancel = context.WithTimeout(ctx, left)
-	}
-	defer cancel()
+// Follow calls a follower with the objects of a list until nothing is left, or until the context of the command ends.
+func Follow(ctx context.Context, f *term.Factory, list client.ObjectList, to Follower, opts ...client.ListOption) error {
 	further, said, all := f.Clock.Now(), 0, len(to.Left())
 	see := to.See
 	to.See = func(ctx context.Context, o client.Object, deleted bool) bool {
@@ -155,7 +163,7 @@ func (w *Wait) Follow(ctx context.Context, f *term.Factory, list client.ObjectLi
 		}
 		return to.Explain(ctx)
 	}
-	err := wait.PollUntilContextCancel(bounded, rewatchAfter, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, rewatchAfter, true, func(ctx context.Context) (bool, error) {
 		idle := pause(f, said)
 		err := followOnce(ctx, f.Client, list.DeepCopyObject().(client.ObjectList), to, idle, opts)
 		if err == nil && len(to.Left()) > 0 && f.Clock.Since(further) >= idle {
@@ -164,20 +172,21 @@ func (w *Wait) Follow(ctx context.Context, f *term.Factory, list client.ObjectLi
 		}
 		return len(to.Left()) == 0, err
 	})
+	late := context.Cause(ctx)
 	switch {
-	case bounded.Err() == nil:
+	case late == nil:
 		return err
-	case ctx.Err() != nil:
-		return fmt.Errorf("wait: %w", context.Cause(ctx))
+	case !errors.Is(late, term.ErrTimeout):
+		return fmt.Errorf("wait: %w", late)
 	}
 	// An API server that hangs must not hold who waits for longer.
-	last, cancel := context.WithTimeout(ctx, lastWords)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
 	said++ // and why
 	if err := explain(last); err != nil && last.Err() == nil {
 		return err
 	}
-	return fmt.Errorf("%w after %s: %s %s", term.ErrTimeout, term.Span(w.Timeout), to.Missing, strings.Join(to.Left(), ", "))
+	return fmt.Errorf("%w: %s %s", late, to.Missing, strings.Join(to.Left(), ", "))
 }
 
 // followOnce lists and watches until nothing is left, or until the API server ends the

@@ -71,7 +71,7 @@ func TestWaitThatComesNoFurtherSaysWhatItWaitsFor(t *testing.T) {
 	var b bytes.Buffer
 	f := &term.Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &b}, Clock: clock, Client: c}
 	left, seen, explained := []string{"data"}, 0, 0
-	err := (&Wait{}).Follow(t.Context(), f, &corev1.PersistentVolumeClaimList{}, Follower{
+	err := Follow(t.Context(), f, &corev1.PersistentVolumeClaimList{}, Follower{
 		See:  func(context.Context, client.Object, bool) bool { seen++; return false },
 		Left: func() []string { return left },
 		Explain: func(context.Context) error {

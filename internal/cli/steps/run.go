@@ -50,9 +50,8 @@ type Runner struct {
 	Printed Printed
 	// Of is how many numbered steps there are; zero if they have no numbers.
 	Of int
-	// Timeout is how long the command waits for one step, or, if Whole is set, for all of them; zero: it waits forever.
+	// Timeout is how long all steps may take; zero: forever. The context of the command may end before.
 	Timeout time.Duration
-	Whole   bool
 }
 
 // sameStep is how often a step may be repeated before it is given up: something undoes it.
@@ -62,8 +61,7 @@ const sameStep = 5
 type progress[S any] struct {
 	of   Machine[S]
 	done bool
-	// since is when the present step began, last its text, and said the last one that was printed.
-	since      time.Time
+	// last is the text of the present step, said the last one that was printed.
 	last, said string
 	repeated   int
 }
@@ -72,10 +70,10 @@ type progress[S any] struct {
 func Run[S any](ctx context.Context, r *Runner, machines ...Machine[S]) error {
 	all := make([]*progress[S], len(machines))
 	for i, m := range machines {
-		all[i] = &progress[S]{of: m, since: r.Factory.Clock.Now()}
+		all[i] = &progress[S]{of: m}
 	}
-	said := r.Factory.Clock.Now()
-	late := func(p *progress[S]) bool { return !p.done && r.Factory.Clock.Since(p.since) > r.Timeout }
+	began := r.Factory.Clock.Now()
+	said := began
 	for {
 		acted, waits, failed, err := round(ctx, r, all)
 		switch {
@@ -86,7 +84,7 @@ func Run[S any](ctx context.Context, r *Runner, machines ...Machine[S]) error {
 			continue
 		case len(waits) == 0:
 			return nil
-		case r.Timeout > 0 && slices.ContainsFunc(all, late):
+		case r.Timeout > 0 && r.Factory.Clock.Since(began) > r.Timeout:
 			return failed(fmt.Errorf("%w after %s: %s", term.ErrTimeout, term.Span(r.Timeout), strings.Join(waits, "; ")))
 		}
 		if r.Factory.Clock.Since(said) >= term.ProgressEvery {
@@ -94,6 +92,9 @@ func Run[S any](ctx context.Context, r *Runner, machines ...Machine[S]) error {
 			term.Say(r.Factory.ErrOut, "Still waiting: "+strings.Join(waits, "; "))
 		}
 		if err := Pause(ctx); err != nil {
+			if errors.Is(err, term.ErrTimeout) {
+				err = fmt.Errorf("%w: %s", err, strings.Join(waits, "; "))
+			}
 			return failed(err)
 		}
 	}
@@ -135,9 +136,7 @@ func (p *progress[S]) take(ctx context.Context, r *Runner, state S) (change.Step
 		p.done = true
 		return step, nil
 	case step.Text != p.last:
-		if p.repeated, p.last = 0, step.Text; !r.Whole {
-			p.since = r.Factory.Clock.Now()
-		}
+		p.repeated, p.last = 0, step.Text
 	case len(step.Changes) > 0:
 		p.repeated++
 	}

@@ -67,7 +67,6 @@ func TestRun(t *testing.T) {
 		scripts  []func(int) change.Step
 		answers  []error // to patches, the last one again and again
 		timeout  time.Duration
-		whole    bool
 		want     string // printed
 		wantErr  string
 		patches  int
@@ -108,7 +107,7 @@ func TestRun(t *testing.T) {
 			outcomes: []Outcome{{Some: true, All: true}, {}},
 		},
 		"steps that are too long together": {
-			scripts: []func(int) change.Step{script(write, change.Wait(nil, "Wait"))}, timeout: 90 * time.Second, whole: true,
+			scripts: []func(int) change.Step{script(write, change.Wait(nil, "Wait"))}, timeout: 90 * time.Second,
 			want: "Write it\nWait\n", patches: 1, wantErr: "timed out after 1m30s: Wait; unfinished at 2",
 			outcomes: []Outcome{{Some: true, All: true}, {}},
 		},
@@ -139,7 +138,7 @@ func TestRun(t *testing.T) {
 					first = m
 				}
 			}
-			err := Run(t.Context(), &Runner{Factory: f, Out: &out, Printed: Printed{}, Timeout: tc.timeout, Whole: tc.whole}, machines...)
+			err := Run(t.Context(), &Runner{Factory: f, Out: &out, Printed: Printed{}, Timeout: tc.timeout}, machines...)
 			if got := fmt.Sprint(err); (err != nil) != (tc.wantErr != "") || err != nil && got != tc.wantErr {
 				t.Errorf("ends with %v, want %q", err, tc.wantErr)
 			}

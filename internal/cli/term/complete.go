@@ -94,7 +94,7 @@ func (f *Factory) CompleteNames(kind schema.GroupVersionKind, opts ...client.Lis
 		defer cancel()
 		found := &metav1.PartialObjectMetadataList{}
 		found.SetGroupVersionKind(kind)
-		err := f.Connect()
+		err := f.Connect(ctx)
 		if err == nil {
 			where := client.InNamespace(f.Namespace)
 			if kind.Kind == "Namespace" || kind.Group == storagev1.GroupName {

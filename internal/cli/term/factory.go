@@ -65,14 +65,15 @@ func NewScheme() *runtime.Scheme {
 	return scheme
 }
 
-// Connect finds the cluster and the namespace that the flags and the kubeconfig name.
-func (f *Factory) Connect() (err error) {
+// Connect finds the cluster and the namespace that the flags and the kubeconfig name. Its requests end with the context.
+func (f *Factory) Connect(ctx context.Context) (err error) {
 	if f.Client == nil {
 		config, err := f.Config.ToRESTConfig()
 		if err != nil {
 			return err
 		}
 		config.QPS = -1 // the API server's own fairness knows better
+		config.Wrap(func(send http.RoundTripper) http.RoundTripper { return bounded{ctx, send} })
 		config.WarningHandler = rest.NewWarningWriter(f.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 		if f.Client, err = client.NewWithWatch(config, client.Options{Scheme: Scheme}); err != nil {
 			return err
@@ -82,10 +83,23 @@ func (f *Factory) Connect() (err error) {
 	return err
 }
 
+// bounded ends requests that have no context with that of the command: client libraries discover kinds without one.
+type bounded struct {
+	ctx  context.Context
+	send http.RoundTripper
+}
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Context().Done() == nil {
+		r = r.WithContext(b.ctx)
+	}
+	return b.send.RoundTrip(r)
+}
+
 // Connected is the RunE of a command that needs the cluster.
 func (f *Factory) Connected(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := f.Connect(); err != nil {
+		if err := f.Connect(cmd.Context()); err != nil {
 			return err
 		}
 		return run(cmd.Context(), args)

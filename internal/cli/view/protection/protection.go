@@ -103,7 +103,7 @@ type ReadRollbacks func(
 
 // readCoverage reads what is protected in one cluster.
 func readCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, unfinished ReadRollbacks, now time.Time) (*Coverage, error) {
-	if err := f.Connect(); err != nil {
+	if err := f.Connect(ctx); err != nil {
 		return nil, err
 	}
 	matches, err := labels.Parse(scope.Selector)
