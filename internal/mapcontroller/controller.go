@@ -79,14 +79,12 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		err = errors.New("a dependency is missing: Client, Live, Scheme and Discovery must be set")
 	}
 	var kinds *plan.Kinds
-	var kept func(written, stored client.Object) error
 	if err == nil {
 		kinds, err = spec.kinds(d.Scheme, spec.NewParent())
 	}
 	if err == nil && spec.Status.OfParent == nil {
-		err = status.SetGeneric(time.Time{}, spec.NewParent(), *status.NewSummary(kinds))
-		spec.Status.OfParent = func(now time.Time, parent client.Object, s Summary) { _ = status.SetGeneric(now, parent, s) }
-		kept = status.KeptGeneric
+		err = status.SetGeneric(spec.NewParent(), *status.NewSummary(kinds))
+		spec.Status.OfParent = func(_ time.Time, parent client.Object, s Summary) { _ = status.SetGeneric(parent, s) }
 	}
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
@@ -137,7 +135,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		ctl.changed.Add(reconcile.Request{NamespacedName: parent})
 	}}
 	ctl.writer = &status.Writer{
-		Client: writes, Live: d.Live, Clock: o.Clock, Kinds: kinds, Kept: kept,
+		Client: writes, Live: d.Live, Clock: o.Clock, Kinds: kinds,
 		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Recording: spec.Status.Recording,
 		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status.OfParent, Written: spec.Status.Written,
 		Unseen:     func() bool { return len(ctl.installed.MissingOptional()) > 0 },

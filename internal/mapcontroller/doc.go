@@ -35,45 +35,13 @@
 //	reconcile.go      one pass over one key; the search for released outputs
 //	setup.go          the controllers and caches of a manager
 //
-//	internal/plan/types.go      a Program, and what its decisions see and return; the plan
-//	internal/plan/kinds.go      input and output kinds, told apart by GroupVersionKind
-//	internal/plan/claim.go      which outputs are the parent's, by the ControllerRef laws; which inputs of a key are selected
-//	internal/plan/build.go      builds the plan
-//	internal/plan/collision.go  a desired output whose name is taken
-//	internal/plan/panic.go      a decision that panicked
-//	internal/plan/count.go      what a key adds to the parent's counts
-//
-//	internal/guard/guard.go    whether the parent may adopt; the API server's time; pages of live metadata
-//	internal/guard/confirm.go  plans again on live objects, keeps the deletes of both plans
-//	internal/guard/shared.go   live reads that keys share for a moment
-//
-//	internal/queue/attempts.go  the state of a key between passes; the queue's rate limiter
-//	internal/queue/shares.go    how many workers a namespace may hold
-//	internal/queue/pace.go      when, and how much, a key may delete
-//	internal/queue/fair.go      keys that wait: of one parent in order, of several parents first those of the one that has had least
-//	internal/queue/late.go      adds keys that no event adds
-//
-//	internal/execute/execute.go    carries out a plan; the only writer of outputs
-//	internal/execute/create.go     creates, and what AlreadyExists means
-//	internal/execute/update.go     updates, also of what others change again and again
-//	internal/execute/owner.go      adds and removes the parent's controllerRef; the patch that other files write with, too
-//	internal/execute/delete.go     confirmed deletes, held to the observed state
-//	internal/execute/finalizer.go  the parent's finalizer: releases all outputs of a parent that owns by labels, and holds
-//	                               a parent whose outputs have not settled
-//
-//	internal/lookup/lookup.go    reads parents, inputs, outputs and children by index; the key that an output belongs to
-//	internal/lookup/keyindex.go  indexes of the inputs that share a key of a program
-//	internal/lookup/steady.go    since when the inputs of a key have been the same
-//
-//	internal/installed/installed.go  kinds that are not installed, or cannot be listed (yet); those that a controller can do without
-//
-//	internal/status/aggregator.go  the last status of every key of every parent
-//	internal/status/summary.go     what they add up to, and what is not known
-//	internal/status/generic.go     the status of a parent for which nobody computes one
-//	internal/status/writer.go      writes a parent's status: debounced, once, if it changed
-//	internal/status/patch.go       what of a status is written
-//	internal/status/record.go      what of a status is written although the parent changes again and again
-//	internal/status/unwritten.go   the parents whose status could not be written
+//	internal/plan       turns what is observed of a key into a plan of writes (pure)
+//	internal/guard      confirms on live reads what was decided on a cache
+//	internal/execute    carries out plans; the only writer of outputs
+//	internal/queue      when a key is reconciled next; what namespaces and parents share
+//	internal/lookup     reads parents, inputs, outputs and children from the caches, by index
+//	internal/installed  kinds that may be missing
+//	internal/status     the statuses of keys, and what they add up to
 //
 //	../informer   the caches: filled by pages, read in place
 //	../transport  pages bounded in bytes; the API server's clock; creates whose responses are not decoded

@@ -8,17 +8,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/informer"
@@ -191,27 +188,6 @@ type Options struct {
 	// Stores are those that the manager's cache was made with
 	// (cache.Options.NewInformer). Required.
 	Stores *informer.Stores
-}
-
-// ByObject restricts a manager's cache, by cache.Options.ByObject, to the outputs that carry a map key. Kinds that are
-// inputs, too, are not restricted, and none is with Recorded. If several controllers of a manager have one output kind with different Tags,
-// leave that kind out: a cache takes one label per kind.
-func (c MapController) ByObject() map[client.Object]cache.ByObject {
-	byObject := map[client.Object]cache.ByObject{}
-	exists, err := labels.NewRequirement(c.Ownership.Tags.MapKey, selection.Exists, nil)
-	if err != nil {
-		return nil // New says what is wrong
-	}
-	for _, out := range c.Outputs {
-		isInput := slices.ContainsFunc(c.Inputs, func(in Input) bool {
-			return reflect.TypeOf(in.Object) == reflect.TypeOf(out.Object) &&
-				in.Object.GetObjectKind().GroupVersionKind() == out.Object.GetObjectKind().GroupVersionKind()
-		})
-		if !isInput && c.Ownership.Recorded == nil {
-			byObject[out.Object] = cache.ByObject{Label: labels.NewSelector().Add(*exists)}
-		}
-	}
-	return byObject
 }
 
 // withDefaults returns a copy with defaults, or an error that names everything

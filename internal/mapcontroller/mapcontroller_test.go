@@ -123,22 +123,6 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// The cache is restricted to outputs with a map key, but for kinds that are inputs, too.
-func TestByObject(t *testing.T) {
-	h := newHarness(t, nil, nil, func(c *MapController, _ *Options) {
-		c.Outputs = append(c.Outputs, Output{Object: &corev1.Secret{}, Resource: "secrets"})
-	})
-	byObject := h.spec.ByObject()
-	if len(byObject) != 1 {
-		t.Fatalf("%d kinds are restricted", len(byObject))
-	}
-	for o, by := range byObject {
-		if _, ok := o.(*corev1.Pod); !ok || by.Label.String() != fixture.Tags.MapKey {
-			t.Errorf("%T: %s", o, by.Label)
-		}
-	}
-}
-
 // An invalid spec is logged once, however often it is read.
 func TestAnInvalidSpecIsLoggedOnce(t *testing.T) {
 	h := newHarness(t, nil, nil)

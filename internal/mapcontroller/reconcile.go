@@ -6,7 +6,6 @@ package mapcontroller
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,13 +53,19 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if err != nil {
 		return result, err
 	}
-	p := c.kinds.Build(parent, req, seen)
+	p := c.build(parent, req, seen)
 	if keysAndValues := where(p.Err); len(keysAndValues) > 0 { // the error itself is logged with the pass
 		logf.FromContext(ctx).Info("Decision panicked", keysAndValues...)
 	}
 	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key)
 	outcome, delay, err := c.executor.Run(ctx, execute.Work{Request: req, Parent: parent.Object, Seen: seen, Plan: p, Aside: aside})
-	p.Key.Counts = c.counted(parent, req, seen, p, outcome)
+	gone := outcome.NotAdopted()
+	if req.IsSearch() {
+		gone = outcome.Released // no event shows it, because no cache holds it
+	}
+	if len(gone) > 0 {
+		p.Key.Counts = c.kinds.Counts(&p, gone)
+	}
 	left := c.report(epoch, parent.Object, req, p, previous, outcome)
 	if err == nil && (left || delay < queue.LongestDelay) { // else nothing is left of this key
 		result.RequeueAfter = delay
@@ -68,18 +73,11 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	return result, err
 }
 
-// counted returns the counts of a plan that was carried out: without what was not adopted,
-// and without what was released if no event shows it, because no cache holds it.
-func (c *Controller) counted(parent plan.Parent, req Request, seen Observation, p plan.Plan, outcome execute.Outcome) []plan.Count {
-	gone := outcome.NotAdopted()
-	if req.IsSearch() {
-		gone = outcome.Released
-	}
-	if len(gone) == 0 {
-		return p.Key.Counts
-	}
-	seen.Outputs = slices.DeleteFunc(seen.Outputs, func(o client.Object) bool { return slices.Contains(gone, o) })
-	return c.kinds.Build(parent, req, seen).Key.Counts
+// build returns the plan for a key, with its counts.
+func (c *Controller) build(parent plan.Parent, req Request, seen Observation) plan.Plan {
+	p := c.kinds.Build(parent, req, seen)
+	p.Key.Counts = c.kinds.Counts(&p, nil)
+	return p
 }
 
 // decide makes the decision about a key, without carrying it out: the status must not wait
@@ -92,7 +90,7 @@ func (c *Controller) decide(ctx context.Context, req Request) error {
 	epoch := c.aggregator.Epoch()
 	seen, _, err := c.observe(ctx, parent, req)
 	if err == nil {
-		c.aggregator.Decide(epoch, req, parent.Object.GetUID(), c.kinds.Build(parent, req, seen).Key)
+		c.aggregator.Decide(epoch, req, parent.Object.GetUID(), c.build(parent, req, seen).Key)
 	}
 	return err
 }

@@ -55,6 +55,9 @@ func (p *program) mapKey(seen mapcontroller.Observation) (mapcontroller.Decision
 	if of.decided.Take.Create() {
 		d.Ensure = append(d.Ensure, p.desired(of, &class, seen.Now))
 	}
+	if seen.Confirms {
+		return d, of
+	}
 	d.Next = earliest(d.Next, of.slots.Next, of.slots.Until, wait)
 
 	status := p.statusOf(of, seen.Now)
@@ -198,6 +201,9 @@ func unready(p *compiled, snapshots []retention.Snapshot, now time.Time) (pendin
 func (p *program) tombstone(seen mapcontroller.Observation) (mapcontroller.Decision, *subject) {
 	of := &subject{key: seen.MapKey, backups: backupsOf(seen)}
 	d, kept := p.retire(of, seen)
+	if seen.Confirms {
+		return d, of
+	}
 	if !of.backups.ofGroup && len(seen.Unselected) == 0 && slices.ContainsFunc(of.backups.Whole.Snapshots, mayKeepClaim) {
 		d.Next = earliest(d.Next, seen.Now.Add(leavingCheck))
 	}

@@ -67,13 +67,6 @@ func (r *run) due() (urgent, paced []plan.Removal) {
 	return urgent, paced
 }
 
-// isRefused returns whether the API server has refused a request. With any other error, such as a lost answer, it may have
-// been carried out.
-func isRefused(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500
-}
-
 // deletedUnseen returns whether this process has deleted an object, and the cache does not show that.
 func (r *run) deletedUnseen(o client.Object) bool {
 	return r.executor.Attempts.Unseen(r.work.Request, queue.Expectation{ID: r.executor.Kinds.ID(o), Deleted: true})
@@ -112,7 +105,7 @@ func (r *run) delete(ctx context.Context, confirmed guard.Confirmed, d plan.Remo
 	uid, version := d.Object.GetUID(), d.Object.GetResourceVersion()
 	err := r.executor.Client.Delete(ctx, d.Object, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err != nil {
-		if apierrors.IsNotFound(err) || first && isRefused(err) { // else this delete, or an earlier one, may be done, unseen
+		if apierrors.IsNotFound(err) || first && refused(err) { // else this delete, or an earlier one, may be done, unseen
 			r.executor.Attempts.Seen(r.work.Request, write)
 		}
 		return err

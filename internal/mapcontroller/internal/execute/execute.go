@@ -99,7 +99,8 @@ func (o *Outcome) NotAdopted() (orphans []client.Object) {
 	return orphans
 }
 
-// refused returns whether an error says that the API server did not make a write.
+// refused returns whether the API server has refused a request. With any other error, such as a lost answer, it may have
+// been carried out.
 func refused(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return errors.As(err, &status) && status.Status().Code/100 == 4

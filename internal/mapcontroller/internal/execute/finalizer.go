@@ -88,26 +88,21 @@ func (e *Executor) withFinalizer(parent client.Object, wanted bool) client.Objec
 // it. The write is held to these instead of the version: otherwise whoever changes some annotation again and again
 // keeps the finalizer off, or keeps it on a parent that is being deleted.
 func (e *Executor) setFinalizerChanged(ctx context.Context, parent client.Object, wanted bool, conflict error) error {
-	live := plan.EmptyLike(parent)
-	if err := e.Guard.Live.Get(ctx, client.ObjectKeyFromObject(parent), live); err != nil {
-		return err
-	}
 	same := func(o client.Object) bool {
 		return o.GetUID() == parent.GetUID() && o.GetGeneration() == parent.GetGeneration() && o.GetGeneration() > 0 &&
 			(o.GetDeletionTimestamp() == nil) == (parent.GetDeletionTimestamp() == nil) &&
 			equality.Semantic.DeepEqual(o.GetOwnerReferences(), parent.GetOwnerReferences())
 	}
-	if !same(live) {
-		return conflict
-	}
-	after := e.withFinalizer(live, wanted)
-	if after == nil {
-		return nil
-	}
-	return e.patchHeld(ctx, live, after, same, conflict, []operation{
-		{"test", "/metadata/uid", live.GetUID()}, {"test", "/metadata/generation", live.GetGeneration()},
-		{"test", "/metadata/ownerReferences", ownersOf(live)},
-		{"test", "/metadata/finalizers", live.GetFinalizers()}, {"add", "/metadata/finalizers", after.GetFinalizers()},
+	return e.patchChanged(ctx, parent, same, conflict, func(live client.Object) (client.Object, []operation) {
+		after := e.withFinalizer(live, wanted)
+		if after == nil {
+			return nil, nil
+		}
+		return after, []operation{
+			{"test", "/metadata/uid", live.GetUID()}, {"test", "/metadata/generation", live.GetGeneration()},
+			{"test", "/metadata/ownerReferences", ownersOf(live)},
+			{"test", "/metadata/finalizers", live.GetFinalizers()}, {"add", "/metadata/finalizers", after.GetFinalizers()},
+		}
 	})
 }
 

@@ -65,21 +65,14 @@ func (r *run) adopt(ctx context.Context, o client.Object) *adoption {
 // adoption is held to what makes it one instead of the version: otherwise whoever changes some annotation again
 // and again keeps it from being adopted.
 func (r *run) adoptChanged(ctx context.Context, a *adoption, conflict error) error {
-	live := plan.EmptyLike(a.orphan)
-	if err := r.executor.Guard.Live.Get(ctx, client.ObjectKeyFromObject(a.orphan), live); err != nil {
-		return err
-	}
-	if !r.sameOrphan(a.orphan, live) {
-		return conflict
-	}
-	tags, owned := r.executor.Kinds.Ownership.Tags, r.withOwner(live)
-	held := heldTo(live, tags.MapKey, tags.Parent)
-	a.owned = owned
+	tags, held := r.executor.Kinds.Ownership.Tags, []operation(nil)
 	same := func(o client.Object) bool {
-		return equality.Semantic.DeepEqual(heldTo(o, tags.MapKey, tags.Parent), held)
+		return r.sameOrphan(a.orphan, o) && (held == nil || equality.Semantic.DeepEqual(heldTo(o, tags.MapKey, tags.Parent), held))
 	}
-	return r.executor.patchHeld(ctx, live, owned, same, conflict,
-		append(slices.Clone(held), operation{"add", "/metadata/ownerReferences", owned.GetOwnerReferences()}))
+	return r.executor.patchChanged(ctx, a.orphan, same, conflict, func(live client.Object) (client.Object, []operation) {
+		held, a.owned = heldTo(live, tags.MapKey, tags.Parent), r.withOwner(live)
+		return a.owned, append(slices.Clone(held), operation{"add", "/metadata/ownerReferences", a.owned.GetOwnerReferences()})
+	})
 }
 
 // sameOrphan returns whether an output is still an orphan of the key.

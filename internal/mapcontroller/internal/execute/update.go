@@ -50,33 +50,37 @@ func (r *run) updateAll(ctx context.Context, u plan.Update) error {
 	if !apierrors.IsConflict(conflict) {
 		return conflict
 	}
-	live := plan.EmptyLike(u.Observed)
-	if err := r.executor.Guard.Live.Get(ctx, client.ObjectKeyFromObject(u.Observed), live); err != nil {
-		return err
-	}
-	if !r.sameSpec(u.Observed, live) {
-		return conflict
-	}
-	changed := live.DeepCopyObject().(client.Object)
-	r.executor.Kinds.Output(u.Observed).Update(changed, u.Desired)
 	same := func(o client.Object) bool { return r.sameSpec(u.Observed, o) }
-	return r.executor.patchHeld(ctx, live, changed, same, conflict, r.heldToSpec(live, changed))
+	return r.executor.patchChanged(ctx, u.Observed, same, conflict, func(live client.Object) (client.Object, []operation) {
+		changed := live.DeepCopyObject().(client.Object)
+		r.executor.Kinds.Output(u.Observed).Update(changed, u.Desired)
+		return changed, r.heldToSpec(live, changed)
+	})
 }
 
-// patchHeld changes an object, held to what the operations test instead of its version. The API server repeats such a patch
-// where it is overtaken. If it fails, and the object is no longer the same, it returns the conflict.
-func (e *Executor) patchHeld(
-	ctx context.Context, live, after client.Object, same func(client.Object) bool, conflict error, operations []operation,
+// patchChanged changes an object after a conflict, if what the API server holds is the same in what the change depends on. change
+// returns the object as it should be, nil if it is so, and the operations, which test that instead of the version: the API server
+// repeats such a patch where it is overtaken. If it fails, and the object is no longer the same, it returns the conflict.
+func (e *Executor) patchChanged(
+	ctx context.Context, observed client.Object, same func(client.Object) bool, conflict error,
+	change func(live client.Object) (client.Object, []operation),
 ) error {
+	name, live, now := client.ObjectKeyFromObject(observed), plan.EmptyLike(observed), plan.EmptyLike(observed)
+	if err := e.Guard.Live.Get(ctx, name, live); err != nil {
+		return err
+	}
+	if !same(live) {
+		return conflict
+	}
+	after, operations := change(live)
+	if after == nil {
+		return nil
+	}
 	patch, err := patchOf(operations)
 	if err != nil {
 		return err
 	}
-	if err = e.patchWith(ctx, after, patch); err == nil {
-		return nil
-	}
-	now := plan.EmptyLike(live)
-	if e.Guard.Live.Get(ctx, client.ObjectKeyFromObject(live), now) == nil && same(now) {
+	if err = e.patchWith(ctx, after, patch); err == nil || e.Guard.Live.Get(ctx, name, now) == nil && same(now) {
 		return err // not what the change is held to, but the change itself is refused
 	}
 	return conflict

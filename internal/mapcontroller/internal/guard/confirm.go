@@ -87,7 +87,7 @@ func (g *Guard) Confirm(
 		return Confirmed{}, ErrClockSkew
 	}
 
-	again.Now, again.Ahead = g.Clock.Now(), skew.Ahead()
+	again.Now, again.Ahead, again.Confirms = g.Clock.Now(), skew.Ahead(), true
 	second := g.Kinds.Build(live, req, again)
 	if !g.supports(second, p) {
 		return Confirmed{}, ErrChanged

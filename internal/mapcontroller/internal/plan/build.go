@@ -26,12 +26,10 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 	p := Plan{Release: release, Key: KeyStatus{Generation: parent.Object.GetGeneration()}}
 	p.Referred = len(release) > 0 && k.Ownership.ByLabels(parent.Object)
 	leaving := slices.DeleteFunc(slices.Clone(release), func(o client.Object) bool { return slices.Contains(owned, o) })
-	if req.IsSearch() {
-		p.Key.Counts = k.counts(nil, leaving, false)
+	if p.counted = leaving; req.IsSearch() {
 		return p
 	}
-	if parent.Invalid != nil {
-		p.Key.Counts = k.counts(nil, append(owned, leaving...), false)
+	if p.counted = append(owned, leaving...); parent.Invalid != nil {
 		return p
 	}
 	p.Adopt, seen.Outputs = slices.DeleteFunc(adopt, func(o client.Object) bool {
@@ -47,7 +45,7 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 	p.fail(err)
 	p.Evidence, p.Next, p.Places = d.Evidence, d.Next, d.Places
 	// What is about to be adopted counts, and what is not released yet: it is deleted with the parent.
-	p.Key.Counts, p.Key.Status = k.counts(seen.Selected, append(seen.Outputs, leaving...), len(seen.Selected) == 0), d.Status
+	p.selected, p.counted, p.detached, p.Key.Status = seen.Selected, append(seen.Outputs, leaving...), len(seen.Selected) == 0, d.Status
 	var ensured []client.Object
 	for _, want := range d.Ensure {
 		finished, err := k.finish(parent.Object, req, want.Object)

@@ -275,15 +275,16 @@ func TestBuildRecoversFromADecisionThatPanics(t *testing.T) {
 		"Tombstone": {&plan.Program{Map: panics, Tombstone: panics}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := fixture.Kinds(t).Build(plan.Parent{Object: fixture.Parent(), Program: test.program}, fixture.Request, plan.Observation{
+			kinds := fixture.Kinds(t)
+			got := kinds.Build(plan.Parent{Object: fixture.Parent(), Program: test.program}, fixture.Request, plan.Observation{
 				Now: fixture.Now, Selected: test.selected, Outputs: []client.Object{fixture.Output("a")},
 			})
 			panicked := (*plan.PanicError)(nil)
 			if !errors.As(got.Err, &panicked) || !strings.Contains(got.Err.Error(), "odd input") || !strings.Contains(string(panicked.Stack), "build_test.go") {
 				t.Errorf("got error %v", got.Err)
 			}
-			if all := actions(got); len(all) > 0 || len(got.Key.Counts) == 0 {
-				t.Errorf("actions %v, counts %v", all, got.Key.Counts)
+			if all, counts := actions(got), kinds.Counts(&got, nil); len(all) > 0 || len(counts) == 0 {
+				t.Errorf("actions %v, counts %v", all, counts)
 			}
 		})
 	}

@@ -33,9 +33,13 @@ func (p Path) String() string {
 	return strings.TrimSuffix(p[0]+"."+p[1]+"."+strings.ToLower(p[2][:first])+p[2][first:], ".")
 }
 
-// counts returns what a key adds to its parent's counts. A condition that is
+// Counts returns what the key of a plan adds to its parent's counts, without some outputs. A condition that is
 // not true of any output adds zero, so that the count appears.
-func (k *Kinds) counts(selected, owned []client.Object, detached bool) []Count {
+func (k *Kinds) Counts(p *Plan, without []client.Object) []Count {
+	owned := p.counted
+	if len(without) > 0 {
+		owned = slices.DeleteFunc(slices.Clone(owned), func(o client.Object) bool { return slices.Contains(without, o) })
+	}
 	counts := make([]Count, 0, 4)
 	add := func(n int, path Path) {
 		handle := unique.Make(path)
@@ -45,16 +49,16 @@ func (k *Kinds) counts(selected, owned []client.Object, detached bool) []Count {
 		}
 		counts[i].N += n
 	}
-	for _, o := range selected {
+	for _, o := range p.selected {
 		add(1, Path{"inputs", k.Input(o).Resource, "total"})
 	}
-	if detached && len(owned) > 0 {
+	if p.detached && len(owned) > 0 {
 		add(1, Path{"detached", "mapKeys"})
 	}
 	for _, o := range owned {
 		kind := k.Output(o)
 		add(1, Path{"outputs", kind.Resource, "total"})
-		if detached {
+		if p.detached {
 			add(1, Path{"detached", kind.Resource})
 		}
 		if informer.IsGeneric(o) && !informer.IsGeneric(kind.Object) {

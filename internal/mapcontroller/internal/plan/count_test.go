@@ -60,7 +60,8 @@ func TestBuildCounts(t *testing.T) {
 				req.MapKey = ""
 			}
 			var got []string
-			for _, c := range kinds.Build(parent, req, seen).Key.Counts {
+			p := kinds.Build(parent, req, seen)
+			for _, c := range kinds.Counts(&p, nil) {
 				got = append(got, fmt.Sprint(c.Path.Value(), " ", c.N))
 			}
 			slices.Sort(got)

@@ -83,9 +83,11 @@ type Parent struct {
 type Observation struct {
 	// Now is the only clock of a decision.
 	Now time.Time
-	// Ahead is by how much Now is ahead of the API server's clock, at least. It is known
-	// only where deletes are confirmed.
-	Ahead  time.Duration
+	// Confirms is set where deletes are confirmed: of the decision only these and their evidence are read then. Ahead is by
+	// how much Now is ahead of the API server's clock, at least, which is known only there.
+	Confirms bool
+	Ahead    time.Duration
+
 	MapKey string
 	// Selected are the inputs that carry the key, of all kinds, and are selected. Unselected
 	// are the others that carry it, and those from which the outputs were made. An output
@@ -178,9 +180,14 @@ type Plan struct {
 	Withheld bool
 	Evidence []client.Object
 	Next     time.Time
-	Key      KeyStatus
+	// Key has no Counts yet: see Kinds.Counts.
+	Key KeyStatus
 	// Err says what is wrong with the decision. The rest of the plan holds.
 	Err error
+
+	// selected and counted are the inputs and outputs that are counted; detached is set if there was no input to decide about.
+	selected, counted []client.Object
+	detached          bool
 }
 
 // KeyStatus is a key's part of its parent's status.

@@ -6,7 +6,6 @@ package status
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -39,8 +38,10 @@ func TestSetGeneric(t *testing.T) {
 		},
 		"nothing is known":  {Summary{}, old},
 		"a kind is missing": {Summary{Missing: []string{"pods"}}, old},
-		"an invalid spec": {Summary{Totals: totals, Invalid: errors.New("no")}, `{"conditions":[{"lastTransitionTime":"2026-01-02T03:04:05Z","message":"no","observedGeneration":2,` +
-			`"reason":"InvalidSpec","status":"True","type":"Stalled"}],"observedGeneration":1,"other":"kept","outputs":{"pods":{"ready":1,"total":2}}}`},
+		"an invalid spec": {
+			Summary{Totals: totals, Invalid: errors.New("no")},
+			`{"observedGeneration":1,"other":"kept","outputs":{"pods":{"ready":1,"total":2}}}`,
+		},
 	} {
 		var status map[string]any
 		if err := json.Unmarshal([]byte(old), &status); err != nil {
@@ -53,7 +54,7 @@ func TestSetGeneric(t *testing.T) {
 		typed.Generation = 2
 		_ = json.Unmarshal([]byte(old), &typed.Status)
 		for kind, parent := range map[string]client.Object{"generic": generic, "typed": typed} {
-			if err := SetGeneric(now, parent, tc.summary); err != nil {
+			if err := SetGeneric(parent, tc.summary); err != nil {
 				t.Fatal(err)
 			}
 			got, _ := json.Marshal(typed.Status)
@@ -68,50 +69,10 @@ func TestSetGeneric(t *testing.T) {
 }
 
 func TestSetGenericNamesAStatusThatDoesNotFit(t *testing.T) {
-	if err := SetGeneric(now, &unstructured.Unstructured{Object: map[string]any{"status": "text"}}, Summary{Settled: true}); err == nil {
+	if err := SetGeneric(&unstructured.Unstructured{Object: map[string]any{"status": "text"}}, Summary{Settled: true}); err == nil {
 		t.Error("no error")
 	}
-	if d := fixture.Parent(); SetGeneric(now, d, Summary{Settled: true, Totals: map[string]int{}}) != nil || d.Status.ObservedGeneration != d.Generation {
+	if d := fixture.Parent(); SetGeneric(d, Summary{Settled: true, Totals: map[string]int{}}) != nil || d.Status.ObservedGeneration != d.Generation {
 		t.Errorf("observed generation %d of %d", d.Status.ObservedGeneration, d.Generation)
-	}
-}
-
-func TestSetGenericEndsStalled(t *testing.T) {
-	parent := &unstructured.Unstructured{Object: map[string]any{"kind": "Generic"}}
-	for _, invalid := range []error{errors.New(strings.Repeat("no such tier ", 200)), nil} {
-		if err := SetGeneric(now, parent, Summary{Totals: map[string]int{"outputs.pods.total": 0}, Settled: true, Invalid: invalid}); err != nil {
-			t.Fatal(err)
-		}
-		conditions, _, _ := unstructured.NestedSlice(parent.Object, "status", "conditions")
-		if (len(conditions) == 1) != (invalid != nil) {
-			t.Errorf("%v: conditions %v", invalid, conditions)
-		}
-		if len(conditions) == 1 && len(conditions[0].(map[string]any)["message"].(string)) > 1024 {
-			t.Error("the message has no limit")
-		}
-	}
-}
-
-// What the schema of a CRD does not have is dropped without a word.
-func TestKeptGeneric(t *testing.T) {
-	status := func(fields string) client.Object {
-		o := &unstructured.Unstructured{}
-		if err := json.Unmarshal([]byte(`{"kind":"Generic","status":{`+fields+`}}`), &o.Object); err != nil {
-			t.Fatal(err)
-		}
-		return o
-	}
-	const all = `"observedGeneration":1,"inputs":{"secrets":{"total":0}},"outputs":{"pods":{"total":1,"ready":1}}`
-	for name, test := range map[string]struct{ written, stored, want string }{
-		"all":                  {written: all, stored: all + `,"conditions":[]`},
-		"conditions":           {written: all + `,"conditions":[{"type":"Stalled"}]`, stored: all},
-		"no counts":            {written: all, stored: `"observedGeneration":1`, want: "status.inputs, status.outputs"},
-		"a count":              {written: all, stored: `"observedGeneration":1,"inputs":{"secrets":{"total":0}},"outputs":{"pods":{"total":1}}`, want: "status.outputs"},
-		"nothing was computed": {written: "", stored: all},
-	} {
-		err := KeptGeneric(status(test.written), status(test.stored))
-		if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want %q", name, err, test.want)
-		}
 	}
 }

@@ -38,15 +38,7 @@ func (w *Writer) patch(ctx context.Context, before, after client.Object, s Summa
 	if data, err = json.Marshal(patch); err != nil {
 		return err
 	}
-	stored := after
-	if w.Kept != nil {
-		stored = after.DeepCopyObject().(client.Object)
-	}
-	err = w.Client.Status().Patch(ctx, stored, client.RawPatch(types.MergePatchType, data))
-	if err == nil && w.Kept != nil && !s.Refused {
-		err = w.Kept(after, stored)
-	}
-	return err
+	return w.Client.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data))
 }
 
 // known leaves in a patch what may be said. The outputs are written as a whole, or not at

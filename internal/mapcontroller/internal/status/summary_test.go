@@ -58,6 +58,7 @@ func TestSummaryTotals(t *testing.T) {
 			var keys []*plan.KeyStatus
 			for _, seen := range test.keys {
 				p := kinds.Build(plan.Parent{Object: fixture.Parent(), Program: &program}, fixture.Request, seen)
+				p.Key.Counts = kinds.Counts(&p, nil)
 				keys = append(keys, &p.Key)
 			}
 			// Zeros are included.

@@ -51,8 +51,6 @@ type Writer struct {
 	ServerTime func(ctx context.Context, parent client.Object) (time.Time, error)
 	// Set computes a status into a parent.
 	Set func(now time.Time, parent client.Object, s Summary)
-	// Kept returns an error if the API server stored another status than was written. Nil: nobody asks.
-	Kept func(written, stored client.Object) error
 	// Written is called after a status was written, with what the API server had and has. Nil: nobody asks.
 	Written func(now time.Time, before, after client.Object)
 	// Unwritten receives the parents whose status could not be written for some time.
