@@ -117,6 +117,14 @@ const LabelCopyTo = Prefix + "copy-to"
 // its Job, pod and PVC. Nothing is decided by it.
 const LabelDrill = Prefix + "drill"
 
+// LabelProof is the ID of a proof of the storage by the kubectl plugin, on its namespace and on the
+// VolumeSnapshotContent that it makes. What an interrupted one has left is found by it.
+const LabelProof = Prefix + "proof"
+
+// AnnotationProofRenewed is when a proof by the kubectl plugin was last seen to run, in RFC 3339, on
+// what has LabelProof. After ten minutes, the next proof removes it.
+const AnnotationProofRenewed = Prefix + "proof-renewed"
+
 // Annotations of a VolumeSnapshotClass: what the storage of its driver can take, as numbers from 1 on,
 // such as "20". Of several classes of a driver the strictest value holds, whichever class is used. A
 // malformed value is ignored, and is the problem InvalidClassAnnotation of the schedules that use the
@@ -139,6 +147,11 @@ const (
 	// all schedules: a duration such as 10m.
 	AnnotationMinSpacing = Prefix + "min-spacing"
 )
+
+// AnnotationProven is what the kubectl plugin's last proof of a driver has shown, on a
+// VolumeSnapshotClass: an RFC 3339 time, the driver's version or "unknown", and facts such as
+// copies=yes or groups=no. A malformed value, or one of the future, is ignored.
+const AnnotationProven = Prefix + "proven"
 
 // FinalizerRelease is the finalizer of a SnapshotSchedule with deletionPolicy Orphan while some
 // snapshot may still have an owner reference to it. One with spec.group and deletionPolicy

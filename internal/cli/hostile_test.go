@@ -251,13 +251,17 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 			{"--pvc", "db-0", "--image", nasty, "--allow-retain", "--dry-run=client"}, {ofDB0, "--image", "x", "--storage-class", nasty},
 			{nasty, "--image", "x"}, {"--schedule", "tiers", "--image", "x"}, {"--pvc", "db-0", "--image", "x", "--dry-run=" + nasty},
 		}},
-		"read-data": {false, [][]string{{nasty}, {dir}}},
+		"read-data":  {false, [][]string{{nasty}, {dir}}},
+		"prove-data": {false, [][]string{{nasty, nasty, nasty}, {"read", nasty, nasty}, {"read", "abcde", dir}, {"fill", nasty, filepath.Join(dir, nasty)}}},
 		"rollback": {false, [][]string{
 			{"--pvc", "db-0", "--as-of", clitest.Start.AddDate(0, 0, 29).Format(time.RFC3339), "--yes"}, {"--pvc", "db-0", "--snapshot", ofDB0, "--yes"},
 			{nasty, "--undo"}, {"--pvc", nasty, "--as-of", nasty}, {"--pvc", nasty, "--undo", "--dry-run"},
 		}},
-		"doctor": {true, [][]string{{}, {"-A"}, {"-A", "-o", "json"}, {"-o", "yaml"}}},
-		"list":   {true, [][]string{{}, {"tiers"}, {"-A", "-o", "wide"}, {"-o", "json"}, {"-o", "yaml"}, {"-o", "name"}, {"-l", nasty}, {"--pvc", nasty}, {"--as-of", nasty}, {nasty}}},
+		"doctor": {true, [][]string{
+			{}, {"-A"}, {"-A", "-o", "json"}, {"-o", "yaml"}, {"--prove", "--image", nasty}, {"--prove", "--storage-class", nasty, "--image", nasty},
+			{"--prove", "--storage-class", nasty, "--yes", "--timeout", nasty},
+		}},
+		"list": {true, [][]string{{}, {"tiers"}, {"-A", "-o", "wide"}, {"-o", "json"}, {"-o", "yaml"}, {"-o", "name"}, {"-l", nasty}, {"--pvc", nasty}, {"--as-of", nasty}, {nasty}}},
 		"simulate": {false, [][]string{
 			{"-f", write("e.yaml", header+`{snapshotInterval: 6h, snapshotTTL: 1d, selector: {matchLabels: {app: "\e[31m\n\a"}}}`), "--for", "5d"},
 			{"-f", write("f.yaml", header+`{"\e[31m": 1}`)}, {"-f", write("g.yaml", header+`{snapshotInterval: "\e[31m"}`)}, {"-f", write("h.yaml", nasty)},

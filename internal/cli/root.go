@@ -16,6 +16,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/confirm"
 	"mapcontroller.dev/snapshotschedule/internal/cli/coverage"
 	"mapcontroller.dev/snapshotschedule/internal/cli/doctor"
+	"mapcontroller.dev/snapshotschedule/internal/cli/doctor/prove"
 	"mapcontroller.dev/snapshotschedule/internal/cli/hold"
 	"mapcontroller.dev/snapshotschedule/internal/cli/list"
 	"mapcontroller.dev/snapshotschedule/internal/cli/migrate"
@@ -39,7 +40,7 @@ var commands = []func(*term.Factory) *cobra.Command{
 	list.New,
 	func(f *term.Factory) *cobra.Command { return coverage.New(f, rollback.Unfinished) },
 	func(f *term.Factory) *cobra.Command {
-		return doctor.New(f, doctor.Rollbacks{Unfinished: rollback.Unfinished, Replaced: rollback.Replaced})
+		return doctor.New(f, doctor.Rollbacks{Unfinished: rollback.Unfinished, Replaced: rollback.Replaced}, &prove.Proof{Image: verify.Image})
 	},
 	status.NewTimeline,
 	status.NewWhy,
@@ -63,6 +64,7 @@ var commands = []func(*term.Factory) *cobra.Command{
 	// Hidden
 	newVersion,
 	verify.NewReadData,
+	prove.NewProveData,
 }
 
 // newVersion is for those who look for --version among the commands, where kubectl has it.

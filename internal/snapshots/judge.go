@@ -357,6 +357,24 @@ func (c Classes) Wrong(driver string) string {
 	return p.Message
 }
 
+// DefaultOf returns the default class of a driver for snapshots, or for group snapshots; nil unless it has exactly one.
+func (c Classes) DefaultOf(of string, group bool) (found client.Object) {
+	kind := map[bool]*kindOfClass{false: &singleClasses, true: &groupClasses}[group]
+	for class, d := range c.each(group) {
+		if string(d) != of || class.GetAnnotations()[kind.annotation] != "true" {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = class
+	}
+	return found
+}
+
+// Pending returns how many snapshots of a driver may be in progress, as its classes say; zero: any number.
+func (c Classes) Pending(of string) int { return c.capacityOf(driver(of)).pending }
+
 // SkipReason returns why a PVC cannot be snapshotted by any schedule now; empty
 // if it can.
 func (c Classes) SkipReason(claim *corev1.PersistentVolumeClaim) string {

@@ -134,7 +134,7 @@ var _ = Describe("conventions", func() {
 				Expect(flag.Shorthand).To(Equal("o"))
 				Expect(flag.Usage).To(And(ContainSubstring("json"), ContainSubstring("jsonpath=…, custom-columns=…, go-template=…")), cmd.Name())
 			}
-			asks := slices.Contains([]string{"rollback", "migrate"}, cmd.Name())
+			asks := slices.Contains([]string{"rollback", "migrate", "doctor"}, cmd.Name())
 			Expect(cmd.LocalNonPersistentFlags().Lookup("yes") != nil).To(Equal(asks), cmd.Name())
 
 			var out bytes.Buffer

@@ -41,7 +41,7 @@ type Clone struct {
 	Unrestorable error
 	// WaitsForConsumer is true if its storage class binds a PVC when a pod uses it.
 	WaitsForConsumer bool
-	// SharedHandle allows a driver with which this was never tried.
+	// SharedHandle allows a driver with which this was never tried: its user says so, or a proof has shown it.
 	SharedHandle bool
 
 	// What there is now. A content that is bound is read before the snapshot that it is bound to.
@@ -107,14 +107,14 @@ func (c *Clone) Next(now time.Time) (change.Step, error) {
 	stop := c.stop()
 	switch {
 	case bound:
-		return c.cleanUp(), nil
+		return c.CleanUp(), nil
 	case stop == nil:
 		return c.forward(now)
 	case c.Claim != nil && c.Claim.DeletionTimestamp == nil && c.NamespaceErr == nil:
 		return change.Step{}, fmt.Errorf("%w\nPersistentVolumeClaim %s in namespace %s is made from it and not bound: "+
 			"delete that PVC, and run the command again to remove what was created for it", stop, c.Claim.Name, c.Namespace)
 	}
-	step := c.cleanUp()
+	step := c.CleanUp()
 	if step.Text == "" {
 		return step, stop
 	}
@@ -186,8 +186,8 @@ func (c *Clone) unlendable() error {
 	case handle(content) == "":
 		return refusal(v, errors.New("its VolumeSnapshotContent has no snapshotHandle"))
 	case c.Content == nil && !c.SharedHandle && !slices.Contains(triedDrivers, content.Spec.Driver):
-		return fmt.Errorf("with driver %s, a second VolumeSnapshotContent of the same data was never tried: try it with data that you can "+
-			"lose first, and then give --shared-handle", content.Spec.Driver)
+		return fmt.Errorf("with driver %s, a second VolumeSnapshotContent of the same data was never tried: try it with "+
+			"'kubectl snapsched doctor --prove --annotate', or with data that you can lose, and then give --shared-handle", content.Spec.Driver)
 	}
 	return nil
 }
@@ -233,8 +233,8 @@ func uidOf(v *snapshotv1.VolumeSnapshot) types.UID {
 	return v.UID
 }
 
-// cleanUp removes what lends the data, the snapshot first, and takes off the hold.
-func (c *Clone) cleanUp() change.Step {
+// CleanUp removes what lends the data, the snapshot first, and takes off the hold.
+func (c *Clone) CleanUp() change.Step {
 	switch v := c.Snapshot; {
 	case v != nil && v.DeletionTimestamp == nil:
 		return change.Write(fmt.Sprintf("Delete VolumeSnapshot %s in namespace %s", c.Name, c.Namespace), change.Change{Delete: v})

@@ -13,6 +13,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -22,6 +23,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/drivers"
 )
 
 // checkClone checks the flags of a restore to another namespace.
@@ -95,13 +97,32 @@ func (r *restoration) planClones(ctx context.Context) (clones []*recovery.Clone,
 			r.f.Warn("%s", note)
 		}
 		c := recovery.NewClone(p.Source, p.Plan, r.toNamespace)
-		c.SharedHandle = r.sharedHandle
+		if c.SharedHandle = r.sharedHandle; !c.SharedHandle {
+			if c.SharedHandle, err = r.proven(ctx, p.Source); err != nil {
+				return nil, err
+			}
+		}
 		if err := r.observeClone(ctx, c); err != nil {
 			return nil, err
 		}
 		clones = append(clones, c)
 	}
 	return clones, nil
+}
+
+// proven returns whether the class of a snapshot says that a copy was proven with the driver that holds it, in its present version. Only
+// administrators of the cluster write classes, but whoever takes a snapshot names one of them.
+func (r *restoration) proven(ctx context.Context, of recovery.Source) (bool, error) {
+	if of.Class == nil || of.Content == nil || of.Class.Driver != of.Content.Spec.Driver || of.Class.Annotations[v1alpha1.AnnotationProven] == "" {
+		return false, nil
+	}
+	now, err := r.f.ServerTime(ctx)
+	if err != nil {
+		return false, fmt.Errorf("read the API server's clock: %w", err)
+	}
+	driver, _, err := view.ReadIfAllowed(ctx, r.f.Client, of.Class.Driver, &storagev1.CSIDriver{})
+	proof, said := drivers.Proven(of.Class, now)
+	return said && proof.Holds(drivers.FactCopies, drivers.VersionOf(driver)), err
 }
 
 // deadClones returns what interrupted copies have left of which the original was deleted meanwhile, and mentions others.

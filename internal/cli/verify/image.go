@@ -17,9 +17,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/version"
 )
 
-// drillImage returns the image of drills for which the user names none: the operator's where its Deployment can be read, else
+// Image returns the image of drills for which the user names none: the operator's where its Deployment can be read, else
 // the one that was released with this program.
-func drillImage(ctx context.Context, f *term.Factory) (string, error) {
+func Image(ctx context.Context, f *term.Factory) (string, error) {
 	found := sets.New[string]()
 	all, err := view.OperatorDeployments(ctx, f, view.OperatorNamespaces(ctx, f))
 	if err != nil && !apierrors.IsForbidden(err) {

@@ -64,7 +64,7 @@ func TestImageOfADrill(t *testing.T) {
 					return c.List(ctx, all, opts...)
 				},
 			}).Build()
-			got, err := drillImage(t.Context(), (&term.Factory{Client: c}))
+			got, err := Image(t.Context(), (&term.Factory{Client: c}))
 			if got != tc.want || (err != nil) != (tc.wantErr != "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
 				t.Errorf("got %q, %v", got, err)
 			}

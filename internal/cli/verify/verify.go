@@ -142,7 +142,7 @@ func (r *verification) run(ctx context.Context) error {
 		return err
 	}
 	if r.options.Image == "" {
-		if r.options.Image, err = drillImage(ctx, r.f); err != nil {
+		if r.options.Image, err = Image(ctx, r.f); err != nil {
 			return err
 		}
 	}

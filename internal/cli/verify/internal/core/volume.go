@@ -5,7 +5,6 @@ package core
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/drivers"
 )
 
 // Volume is what is known about the volume of a drill.
@@ -31,20 +31,12 @@ type Volume struct {
 	Provisioner string
 }
 
-// answer is the error of a driver in the message of an event.
-var answer = regexp.MustCompile(`(?s)rpc error: code = (\w+) desc = (.*)`)
-
 // codes are those with which a driver refuses for good. The codes that are missing say that it could not try.
 var codes = map[string]struct{ ifOthers bool }{
 	"InvalidArgument": {}, "NotFound": {}, "AlreadyExists": {}, "FailedPrecondition": {}, "OutOfRange": {}, "Unimplemented": {},
 	"DataLoss": {},
 	// These are said of everything that goes wrong, so another snapshot has to show that the storage works.
 	"Internal": {ifOthers: true}, "Unknown": {ifOthers: true},
-}
-
-// transient are the codes of a driver that could not try.
-var transient = []string{
-	"ResourceExhausted", "Unavailable", "DeadlineExceeded", "Aborted", "Canceled", "Unauthenticated", "PermissionDenied",
 }
 
 // verdict returns what a volume that never came says about the snapshot, once the deadline of the Job has passed; Running
@@ -58,19 +50,19 @@ func (v Volume) verdict(job *batchv1.Job) Verdict {
 	var ifOthers bool
 	for i := range v.Events {
 		e := &v.Events[i]
-		m := answer.FindStringSubmatch(e.Message)
-		if m == nil || !v.byProvisioner(e) || lastTime(e).Before(since) {
+		said, _, answered := drivers.Answer(e.Message)
+		if !answered || !v.byProvisioner(e) || drivers.EventTime(e).Before(since) {
 			continue
 		}
-		code, refused := codes[m[1]]
+		code, refused := codes[said]
 		switch {
-		case slices.Contains(transient, m[1]):
+		case drivers.Transient(said):
 			return Verdict{}
 		case !refused:
 			continue // not a code
 		}
 		ifOthers = ifOthers || code.ifOthers
-		if last == nil || lastTime(last).Before(lastTime(e)) {
+		if last == nil || drivers.EventTime(last).Before(drivers.EventTime(e)) {
 			last = e
 		}
 	}
@@ -116,8 +108,8 @@ func (v Volume) words() string {
 
 // inWords returns the driver's words in an event, or all of it.
 func inWords(e *corev1.Event) string {
-	if m := answer.FindStringSubmatch(e.Message); m != nil {
-		return fmt.Sprintf("%s: %s", m[1], m[2])
+	if code, words, ok := drivers.Answer(e.Message); ok {
+		return fmt.Sprintf("%s: %s", code, words)
 	}
 	return e.Message
 }
@@ -125,23 +117,9 @@ func inWords(e *corev1.Event) string {
 func latestWarning(events []corev1.Event) (last *corev1.Event) {
 	for i := range events {
 		e := &events[i]
-		if e.Type == corev1.EventTypeWarning && (last == nil || lastTime(last).Before(lastTime(e))) {
+		if e.Type == corev1.EventTypeWarning && (last == nil || drivers.EventTime(last).Before(drivers.EventTime(e))) {
 			last = e
 		}
 	}
 	return last
-}
-
-// lastTime returns when an event was last seen, by whatever API it was written.
-func lastTime(e *corev1.Event) time.Time {
-	at := e.CreationTimestamp.Time
-	if e.Series != nil && e.Series.LastObservedTime.After(at) {
-		at = e.Series.LastObservedTime.Time
-	}
-	for _, t := range []time.Time{e.EventTime.Time, e.LastTimestamp.Time} {
-		if t.After(at) {
-			at = t
-		}
-	}
-	return at
 }

@@ -1,0 +1,86 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"fmt"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+)
+
+const (
+	// most is how many snapshots are taken of one volume, and limitsFor how long.
+	most      = 40
+	limitsFor = 10 * time.Minute
+	// waitsOut is how long a refusal may last until it is that of a number, and not of a rate.
+	waitsOut = 2 * time.Minute
+)
+
+// taken is how far the search for limits has come.
+type taken struct {
+	// created is when the newest snapshot was created, as seen from the start of the step, and refused when its refusal was seen.
+	n                int
+	created, refused time.Duration
+	words            string
+	// spacing is the longest time between two snapshots of which the second was refused at first.
+	spacing time.Duration
+	busy    bool
+}
+
+// takesMany takes one snapshot of a volume after the other, until one is refused for long.
+func takesMany(p *Proof, s *Seen) Verdict {
+	const claim = "limits"
+	if v := p.writes(s, "write-"+claim, claim); v.State != OK {
+		return v
+	}
+	l := &p.limits
+	pending := 0
+	for i := 1; i <= l.n; i++ {
+		if v := s.Snapshots[limitName(i)]; v == nil || !backup.Ready(v) {
+			pending++
+		}
+	}
+	create := func() Verdict {
+		l.n, l.created, l.refused, l.busy = l.n+1, s.Since, 0, false
+		return Verdict{Do: []change.Change{{Create: p.newSnapshot(limitName(l.n), claim)}}}
+	}
+	if l.n == 0 {
+		return create()
+	}
+	newest := s.Snapshots[limitName(l.n)]
+	switch {
+	case newest == nil:
+		return Verdict{Do: []change.Change{{Create: p.newSnapshot(limitName(l.n), claim)}}}
+	case backup.Uncut(newest):
+		if words := backup.DriverError(newest); words != "" && l.refused == 0 {
+			l.refused, l.words = max(s.Since, 1), words
+		}
+		switch {
+		case l.refused > 0 && s.Since-l.refused > waitsOut:
+			return Verdict{State: OK, Words: fmt.Sprintf("%s, then refused for %s: %s", term.Plural(l.n-1, "snapshot"), term.Span(waitsOut), l.words)}
+		case s.Since-l.created > patience:
+			return Verdict{State: Unknown, Words: fmt.Sprintf("snapshot %d was not cut within %s", l.n, term.Span(patience))}
+		}
+		return Verdict{Words: fmt.Sprintf("snapshot %d of %d is not cut yet", l.n, most)}
+	case l.refused > 0 && !l.busy:
+		l.spacing, l.busy = max(l.spacing, s.Since-l.created), true
+	}
+	switch {
+	case l.n >= most || s.Since > limitsFor:
+		words := fmt.Sprintf("%s in %s, none was refused", term.Plural(l.n, "snapshot"), term.Span(s.Since))
+		if l.spacing > 0 {
+			words = fmt.Sprintf("%s in %s, refused for up to %s after one another: %s", term.Plural(l.n, "snapshot"), term.Span(s.Since),
+				term.Span(l.spacing), l.words)
+		}
+		return Verdict{State: OK, Words: words}
+	case p.Pending > 0 && pending >= p.Pending:
+		return Verdict{Words: fmt.Sprintf("%d snapshots are in progress, as many as max-pending says", pending)}
+	}
+	return create()
+}
+
+func limitName(i int) string { return fmt.Sprintf("limit-%02d", i) }

@@ -1,0 +1,241 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
+	"mapcontroller.dev/snapshotschedule/internal/cli/doctor/prove/internal/core"
+	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
+	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+)
+
+// goes is how long each part of a removal may take.
+const goes = 5 * time.Minute
+
+// list returns the namespaces and contents that proofs have made, by their IDs.
+func list(ctx context.Context, f *term.Factory) (map[string][]client.Object, error) {
+	namespaces, contents := &corev1.NamespaceList{}, &snapshotv1.VolumeSnapshotContentList{}
+	labeled := client.HasLabels{v1alpha1.LabelProof}
+	if err := f.List(ctx, namespaces, labeled); err != nil {
+		return nil, err
+	}
+	if err := f.List(ctx, contents, labeled); err != nil {
+		return nil, err
+	}
+	all := map[string][]client.Object{}
+	for _, o := range append(view.Items(namespaces), view.Items(contents)...) {
+		if id := core.Owner(o); id != "" {
+			all[id] = append(all[id], o)
+		} else {
+			f.Warn("%s has the label of a proof, and no proof has made it: it is left alone", o.GetName())
+		}
+	}
+	return all, nil
+}
+
+// living returns the namespace of a proof that runs; empty if none does. Beside one's own, only an older one counts.
+func living(all map[string][]client.Object, now time.Time, own client.Object) string {
+	for id, objects := range all {
+		if own != nil && core.Namespace(id) == own.GetName() {
+			continue
+		}
+		for _, o := range objects {
+			created, mine := o.GetCreationTimestamp(), metaTime(own)
+			older := own == nil || created.Time.Before(mine) || created.Time.Equal(mine) && core.Namespace(id) < own.GetName()
+			if older && core.Alive(o, now) {
+				return core.Namespace(id)
+			}
+		}
+	}
+	return ""
+}
+
+func metaTime(o client.Object) time.Time {
+	if o == nil {
+		return time.Time{}
+	}
+	return o.GetCreationTimestamp().Time
+}
+
+func beside(namespace string) error {
+	return fmt.Errorf("another proof runs in namespace %s, or was killed there less than %s ago: wait until it has ended",
+		namespace, term.Span(core.Dead))
+}
+
+// removeDead removes what proofs have left that do not run any more, and refuses to go on beside one that does.
+func removeDead(ctx context.Context, f *term.Factory) error {
+	now, err := f.ServerTime(ctx)
+	if err != nil {
+		return fmt.Errorf("read the API server's clock: %w", err)
+	}
+	all, err := list(ctx, f)
+	if err != nil {
+		return err
+	}
+	if namespace := living(all, now, nil); namespace != "" {
+		return beside(namespace)
+	}
+	for id := range all {
+		term.Say(f.ErrOut, "Removing what a proof has left: namespace "+core.Namespace(id))
+		left, err := remove(ctx, f, id)
+		if err != nil {
+			return err
+		}
+		for _, what := range left {
+			f.Warn("it could not be removed: %s", what)
+		}
+	}
+	return nil
+}
+
+// remove removes all that a proof has made, and returns what stays. Groups go first: a member alone does not go. The content of the
+// copy goes last: it belongs to no namespace, and is found by its label until then.
+func remove(ctx context.Context, f *term.Factory, id string) (left []string, err error) {
+	name := core.Namespace(id)
+	namespace, err := view.LookUp(ctx, f.Client, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	if err != nil {
+		return nil, err
+	}
+	if namespace != nil && core.Owner(namespace) == id {
+		if err := removeGroups(ctx, f, name); err != nil {
+			return nil, err
+		}
+		if namespace.DeletionTimestamp == nil {
+			if err := client.IgnoreNotFound(f.Client.Delete(ctx, namespace, client.Preconditions{UID: &namespace.UID})); err != nil {
+				return nil, err
+			}
+		}
+		gone, err := await(ctx, f, "namespace "+name, func() (bool, error) {
+			now, err := view.LookUp(ctx, f.Client, client.ObjectKey{Name: name}, &corev1.Namespace{})
+			return err == nil && (now == nil || now.UID != namespace.UID), err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !gone {
+			left = append(left, "Namespace "+name)
+		}
+	}
+	if err := removeCopy(ctx, f, id); err != nil {
+		return left, err
+	}
+	var stays []string
+	_, err = await(ctx, f, "volumes and snapshots of "+name, func() (bool, error) {
+		stays, err = storageOf(ctx, f, name)
+		return len(stays) == 0, err
+	})
+	return append(left, stays...), err
+}
+
+// removeGroups removes the group snapshots of a namespace.
+func removeGroups(ctx context.Context, f *term.Factory, namespace string) error {
+	_, err := await(ctx, f, "group snapshots of "+namespace, func() (bool, error) {
+		groups := &groupv1.VolumeGroupSnapshotList{}
+		err := f.List(ctx, groups, client.InNamespace(namespace))
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
+			return true, nil
+		}
+		for i := range groups.Items {
+			if v := &groups.Items[i]; err == nil && v.DeletionTimestamp == nil {
+				err = ignoreConflict(steps.Send(ctx, f, change.Change{Delete: v}))
+			}
+		}
+		return len(groups.Items) == 0, err
+	})
+	return err
+}
+
+// removeCopy removes the content of the copy, whose data was the snapshot's.
+func removeCopy(ctx context.Context, f *term.Factory, id string) error {
+	_, err := await(ctx, f, "VolumeSnapshotContent of the copy", func() (bool, error) {
+		contents := &snapshotv1.VolumeSnapshotContentList{}
+		if err := f.List(ctx, contents, client.MatchingLabels{v1alpha1.LabelProof: id}); err != nil {
+			return false, err
+		}
+		left := 0
+		for i := range contents.Items {
+			content := &contents.Items[i]
+			if core.Owner(content) != id {
+				continue
+			}
+			left++
+			for _, one := range (&recovery.Clone{Name: content.Name, Namespace: core.Namespace(id), Content: content}).CleanUp().Changes {
+				if err := ignoreConflict(steps.Send(ctx, f, one)); client.IgnoreNotFound(err) != nil {
+					return false, err
+				}
+			}
+		}
+		return left == 0, nil
+	})
+	return err
+}
+
+// storageOf names the volumes and contents that are left of a namespace.
+func storageOf(ctx context.Context, f *term.Factory, namespace string) (all []string, err error) {
+	volumes, contents := &corev1.PersistentVolumeList{}, &snapshotv1.VolumeSnapshotContentList{}
+	if err := f.List(ctx, volumes); err != nil {
+		return nil, err
+	}
+	if err := f.List(ctx, contents); err != nil {
+		return nil, err
+	}
+	for i := range volumes.Items {
+		v := &volumes.Items[i]
+		if v.Spec.ClaimRef != nil && v.Spec.ClaimRef.Namespace == namespace {
+			all = append(all, fmt.Sprintf("PersistentVolume %s (policy %s) %s", v.Name, v.Spec.PersistentVolumeReclaimPolicy, v.Status.Message))
+		}
+	}
+	for i := range contents.Items {
+		if c := &contents.Items[i]; c.Spec.VolumeSnapshotRef.Namespace == namespace {
+			all = append(all, fmt.Sprintf("VolumeSnapshotContent %s (policy %s)", c.Name, c.Spec.DeletionPolicy))
+		}
+	}
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// await waits until something is gone, for some time, and returns whether it is.
+func await(ctx context.Context, f *term.Factory, what string, gone func() (bool, error)) (bool, error) {
+	began := f.Clock.Now()
+	said, wait := began, term.ProgressAfter
+	for {
+		is, err := gone()
+		if is || err != nil || f.Clock.Since(began) > goes {
+			return is, err
+		}
+		if f.Clock.Since(said) >= wait {
+			said, wait = f.Clock.Now(), term.ProgressEvery
+			term.Say(f.ErrOut, "Waiting until this is gone: "+what)
+		}
+		if err := steps.Pause(ctx); err != nil {
+			return false, err
+		}
+	}
+}
+
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
