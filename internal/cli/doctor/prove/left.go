@@ -5,9 +5,9 @@ package prove
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/doctor/prove/internal/core"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
@@ -136,12 +137,18 @@ func remove(ctx context.Context, f *term.Factory, id string) (left []string, err
 	if err := removeCopy(ctx, f, id); err != nil {
 		return left, err
 	}
-	var stays []string
+	stays, err := storageOf(ctx, f, name)
+	if err != nil {
+		return left, err
+	}
 	_, err = await(ctx, f, "volumes and snapshots of "+name, func() (bool, error) {
-		stays, err = storageOf(ctx, f, name)
-		return len(stays) == 0, err
+		stays, err = remaining(ctx, f, stays)
+		return !slices.ContainsFunc(stays, func(o client.Object) bool { return policyOf(o) == string(corev1.PersistentVolumeReclaimDelete) }), err
 	})
-	return append(left, stays...), err
+	for _, o := range stays {
+		left = append(left, fmt.Sprintf("%s %s, with the policy %s", kindOf(o), o.GetName(), policyOf(o)))
+	}
+	return left, err
 }
 
 // removeGroups removes the group snapshots of a namespace.
@@ -153,7 +160,11 @@ func removeGroups(ctx context.Context, f *term.Factory, namespace string) error 
 			return true, nil
 		}
 		for i := range groups.Items {
-			if v := &groups.Items[i]; err == nil && v.DeletionTimestamp == nil {
+			// One that goes before it is bound, or within a moment, leaves its data in the storage.
+			v := &groups.Items[i]
+			protected, bound := backup.Bound(v)
+			settled := protected && bound && f.Clock.Since(v.CreationTimestamp.Time) > time.Minute
+			if err == nil && v.DeletionTimestamp == nil && settled {
 				err = ignoreConflict(steps.Send(ctx, f, change.Change{Delete: v}))
 			}
 		}
@@ -187,31 +198,53 @@ func removeCopy(ctx context.Context, f *term.Factory, id string) error {
 	return err
 }
 
-// storageOf names the volumes and contents that are left of a namespace.
-func storageOf(ctx context.Context, f *term.Factory, namespace string) (all []string, err error) {
+// storageOf returns the volumes and contents that are left of a namespace. Without it, there are no new ones.
+func storageOf(ctx context.Context, f *term.Factory, namespace string) (all []client.Object, err error) {
 	volumes, contents := &corev1.PersistentVolumeList{}, &snapshotv1.VolumeSnapshotContentList{}
-	if err := f.List(ctx, volumes); err != nil {
-		return nil, err
-	}
-	if err := f.List(ctx, contents); err != nil {
+	if err := errors.Join(f.List(ctx, volumes), f.List(ctx, contents)); err != nil {
 		return nil, err
 	}
 	for i := range volumes.Items {
-		v := &volumes.Items[i]
-		if v.Spec.ClaimRef != nil && v.Spec.ClaimRef.Namespace == namespace {
-			all = append(all, fmt.Sprintf("PersistentVolume %s (policy %s) %s", v.Name, v.Spec.PersistentVolumeReclaimPolicy, v.Status.Message))
+		if ref := volumes.Items[i].Spec.ClaimRef; ref != nil && ref.Namespace == namespace {
+			all = append(all, &volumes.Items[i])
 		}
 	}
 	for i := range contents.Items {
-		if c := &contents.Items[i]; c.Spec.VolumeSnapshotRef.Namespace == namespace {
-			all = append(all, fmt.Sprintf("VolumeSnapshotContent %s (policy %s)", c.Name, c.Spec.DeletionPolicy))
+		if contents.Items[i].Spec.VolumeSnapshotRef.Namespace == namespace {
+			all = append(all, &contents.Items[i])
 		}
 	}
-	for i := range all {
-		all[i] = strings.TrimSpace(all[i])
-	}
-	slices.Sort(all)
 	return all, nil
+}
+
+// remaining returns which of some objects still exist.
+func remaining(ctx context.Context, f *term.Factory, all []client.Object) (left []client.Object, err error) {
+	for _, o := range all {
+		uid := o.GetUID()
+		switch err := f.Client.Get(ctx, client.ObjectKeyFromObject(o), o); {
+		case apierrors.IsNotFound(err) || err == nil && o.GetUID() != uid:
+		case err != nil:
+			return all, err
+		default:
+			left = append(left, o)
+		}
+	}
+	return left, nil
+}
+
+// kindOf and policyOf say what an object of the storage is, and what becomes of its data.
+func kindOf(o client.Object) string {
+	if _, is := o.(*corev1.PersistentVolume); is {
+		return "PersistentVolume"
+	}
+	return "VolumeSnapshotContent"
+}
+
+func policyOf(o client.Object) string {
+	if v, is := o.(*corev1.PersistentVolume); is {
+		return string(v.Spec.PersistentVolumeReclaimPolicy)
+	}
+	return string(o.(*snapshotv1.VolumeSnapshotContent).Spec.DeletionPolicy)
 }
 
 // await waits until something is gone, for some time, and returns whether it is.

@@ -105,15 +105,15 @@ func (p *Proof) run(ctx context.Context, f *term.Factory, output *term.Output) e
 	if err != nil {
 		return err
 	}
-	if err := removeDead(ctx, f); err != nil {
-		return err
-	}
 	if !p.answer {
 		question := fmt.Sprintf("Prove driver %s, with StorageClass %s and VolumeSnapshotClass %s, by volumes and snapshots in a namespace "+
 			"that is deleted afterwards?", chosen.storage.Provisioner, chosen.storage.Name, chosen.class.Name)
 		if err := f.Ask(ctx, report.Line(question)); err != nil {
 			return err
 		}
+	}
+	if err := removeDead(ctx, f); err != nil {
+		return err
 	}
 	r := &run{f: f, timeout: p.timeout, proof: core.Proof{
 		Image: chosen.image, StorageClass: chosen.storage.Name, Provisioner: chosen.storage.Provisioner,

@@ -150,14 +150,18 @@ func (r *run) mark(ctx context.Context, at time.Time) error {
 
 // interrupted adds to an error what stays, and how to go on. The mark goes, so that the next run need not wait.
 func (r *run) interrupted(ctx context.Context, err error) error {
-	if err == nil || r.namespace.UID == "" {
-		return err
+	if err == nil {
+		return nil
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
+	// It may exist without an answer to its create.
 	now, lookErr := view.LookUp(last, r.f.Client, client.ObjectKeyFromObject(r.namespace), &corev1.Namespace{})
 	if lookErr == nil && now == nil {
 		return err
+	}
+	if now != nil {
+		r.namespace = now
 	}
 	_ = r.mark(last, time.Unix(0, 0))
 	return fmt.Errorf("%w\nNamespace %s stays, with what the proof made. Run the command again to remove it", err, r.namespace.Name)

@@ -67,12 +67,12 @@ func (p *Proof) choose(ctx context.Context, f *term.Factory) (c chosen, err erro
 	if err != nil {
 		return c, err
 	}
-	var is bool
-	if c.class, is = classes.DefaultOf(driver, false).(*snapshotv1.VolumeSnapshotClass); !is {
+	class, is := classes.DefaultOf(driver, false).(*snapshotv1.VolumeSnapshotClass)
+	if c.class = class; !is {
 		return c, errors.New(classes.Wrong(driver))
 	}
-	group := classes.DefaultOf(driver, true)
-	if p.groups && group == nil {
+	group, is := classes.DefaultOf(driver, true).(*groupv1.VolumeGroupSnapshotClass)
+	if p.groups && !is {
 		return c, fmt.Errorf("driver %s has no default VolumeGroupSnapshotClass: leave out --groups", driver)
 	}
 	c.pending = classes.Pending(driver)
@@ -82,6 +82,8 @@ func (p *Proof) choose(ctx context.Context, f *term.Factory) (c chosen, err erro
 		keeps = "StorageClass " + c.storage.Name + " has reclaimPolicy"
 	case c.class.DeletionPolicy == snapshotv1.VolumeSnapshotContentRetain:
 		keeps = "VolumeSnapshotClass " + c.class.Name + " has deletionPolicy"
+	case p.groups && string(group.DeletionPolicy) == string(snapshotv1.VolumeSnapshotContentRetain):
+		keeps = "VolumeGroupSnapshotClass " + group.Name + " has deletionPolicy"
 	}
 	if c.retains = keeps != ""; c.retains && !p.allowRetain {
 		return c, fmt.Errorf("%s Retain, so what the proof deletes would stay in the storage: name another storage class with "+
