@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -27,8 +26,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 )
 
-// goes is how long each part of a removal may take.
-const goes = 5 * time.Minute
+// goes is how long a removal waits for the next object to go.
+const goes = 2 * time.Minute
 
 // list returns the namespaces and contents that proofs have made, by their IDs.
 func list(ctx context.Context, f *term.Factory) (map[string][]client.Object, error) {
@@ -123,14 +122,15 @@ func remove(ctx context.Context, f *term.Factory, id string) (left []string, err
 				return nil, err
 			}
 		}
-		gone, err := await(ctx, f, "namespace "+name, func() (bool, error) {
-			now, err := view.LookUp(ctx, f.Client, client.ObjectKey{Name: name}, &corev1.Namespace{})
-			return err == nil && (now == nil || now.UID != namespace.UID), err
+		var stays []client.Object
+		err := await(ctx, f, "namespace "+name, func() (int, error) {
+			stays, err = remaining(ctx, f, []client.Object{namespace})
+			return len(stays), err
 		})
 		if err != nil {
 			return nil, err
 		}
-		if !gone {
+		if len(stays) > 0 {
 			left = append(left, "Namespace "+name)
 		}
 	}
@@ -141,9 +141,14 @@ func remove(ctx context.Context, f *term.Factory, id string) (left []string, err
 	if err != nil {
 		return left, err
 	}
-	_, err = await(ctx, f, "volumes and snapshots of "+name, func() (bool, error) {
+	err = await(ctx, f, "volumes and snapshots of "+name, func() (going int, err error) {
 		stays, err = remaining(ctx, f, stays)
-		return !slices.ContainsFunc(stays, func(o client.Object) bool { return policyOf(o) == string(corev1.PersistentVolumeReclaimDelete) }), err
+		for _, o := range stays {
+			if policyOf(o) == string(corev1.PersistentVolumeReclaimDelete) {
+				going++
+			}
+		}
+		return going, err
 	})
 	for _, o := range stays {
 		left = append(left, fmt.Sprintf("%s %s, with the policy %s", kindOf(o), o.GetName(), policyOf(o)))
@@ -153,11 +158,11 @@ func remove(ctx context.Context, f *term.Factory, id string) (left []string, err
 
 // removeGroups removes the group snapshots of a namespace.
 func removeGroups(ctx context.Context, f *term.Factory, namespace string) error {
-	_, err := await(ctx, f, "group snapshots of "+namespace, func() (bool, error) {
+	return await(ctx, f, "group snapshots of "+namespace, func() (int, error) {
 		groups := &groupv1.VolumeGroupSnapshotList{}
 		err := f.List(ctx, groups, client.InNamespace(namespace))
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
-			return true, nil
+			return 0, nil
 		}
 		for i := range groups.Items {
 			// One that goes before it is bound, or within a moment, leaves its data in the storage.
@@ -168,19 +173,17 @@ func removeGroups(ctx context.Context, f *term.Factory, namespace string) error 
 				err = ignoreConflict(steps.Send(ctx, f, change.Change{Delete: v}))
 			}
 		}
-		return len(groups.Items) == 0, err
+		return len(groups.Items), err
 	})
-	return err
 }
 
 // removeCopy removes the content of the copy, whose data was the snapshot's.
 func removeCopy(ctx context.Context, f *term.Factory, id string) error {
-	_, err := await(ctx, f, "VolumeSnapshotContent of the copy", func() (bool, error) {
+	return await(ctx, f, "VolumeSnapshotContent of the copy", func() (left int, err error) {
 		contents := &snapshotv1.VolumeSnapshotContentList{}
 		if err := f.List(ctx, contents, client.MatchingLabels{v1alpha1.LabelProof: id}); err != nil {
-			return false, err
+			return 0, err
 		}
-		left := 0
 		for i := range contents.Items {
 			content := &contents.Items[i]
 			if core.Owner(content) != id {
@@ -189,13 +192,12 @@ func removeCopy(ctx context.Context, f *term.Factory, id string) error {
 			left++
 			for _, one := range (&recovery.Clone{Name: content.Name, Namespace: core.Namespace(id), Content: content}).CleanUp().Changes {
 				if err := ignoreConflict(steps.Send(ctx, f, one)); client.IgnoreNotFound(err) != nil {
-					return false, err
+					return left, err
 				}
 			}
 		}
-		return left == 0, nil
+		return left, nil
 	})
-	return err
 }
 
 // storageOf returns the volumes and contents that are left of a namespace. Without it, there are no new ones.
@@ -247,21 +249,26 @@ func policyOf(o client.Object) string {
 	return string(o.(*snapshotv1.VolumeSnapshotContent).Spec.DeletionPolicy)
 }
 
-// await waits until something is gone, for some time, and returns whether it is.
-func await(ctx context.Context, f *term.Factory, what string, gone func() (bool, error)) (bool, error) {
-	began := f.Clock.Now()
-	said, wait := began, term.ProgressAfter
+// await waits until nothing is left, or nothing more goes for some time.
+func await(ctx context.Context, f *term.Factory, what string, count func() (int, error)) error {
+	since, said, wait, before := f.Clock.Now(), f.Clock.Now(), term.ProgressAfter, 0
 	for {
-		is, err := gone()
-		if is || err != nil || f.Clock.Since(began) > goes {
-			return is, err
+		left, err := count()
+		switch {
+		case left == 0 || err != nil:
+			return err
+		case left < before:
+			since = f.Clock.Now()
+		case f.Clock.Since(since) > goes:
+			return nil
 		}
+		before = left
 		if f.Clock.Since(said) >= wait {
 			said, wait = f.Clock.Now(), term.ProgressEvery
-			term.Say(f.ErrOut, "Waiting until this is gone: "+what)
+			term.Say(f.ErrOut, fmt.Sprintf("Waiting until this is gone: %s (%d)", what, left))
 		}
 		if err := steps.Pause(ctx); err != nil {
-			return false, err
+			return err
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -127,8 +128,9 @@ func (p *Proof) run(ctx context.Context, f *term.Factory, output *term.Output) e
 		StorageClass: chosen.storage.Name, SnapshotClass: chosen.class.Name, Driver: chosen.storage.Provisioner, DriverVersion: chosen.version,
 		Steps: r.proof.Rows, Left: left,
 	}
+	res.Annotations = r.proof.Suggested()
 	if facts := r.proof.Facts(); len(facts) > 0 {
-		res.Annotations = map[string]string{v1alpha1.AnnotationProven: drivers.Proof{At: r.now(), Version: chosen.version, Facts: facts}.String()}
+		res.Annotations[v1alpha1.AnnotationProven] = drivers.Proof{At: r.now(), Version: chosen.version, Facts: facts}.String()
 		if p.annotate && ctx.Err() == nil {
 			err = errors.Join(err, steps.Send(ctx, f, change.Mark(chosen.class, map[string]any{
 				v1alpha1.AnnotationProven: res.Annotations[v1alpha1.AnnotationProven],
@@ -178,11 +180,12 @@ func (r *result) print(f *term.Factory, output *term.Output, written bool) error
 
 // printRest prints what the classes are annotated with, and what stays.
 func (r *result) printRest(w io.Writer, written bool) {
-	const key = v1alpha1.AnnotationProven
-	if value, shown := r.Annotations[key]; shown && written {
-		fmt.Fprintf(w, "\nVolumeSnapshotClass %s has the annotation %s: %q\n", r.SnapshotClass, key, value)
-	} else if shown { // in one line, to be pasted
-		fmt.Fprintf(w, "\nkubectl annotate --overwrite volumesnapshotclass %s %s=%s\n", r.SnapshotClass, key, term.Quoted(value))
+	for _, key := range slices.Sorted(maps.Keys(r.Annotations)) {
+		if value := r.Annotations[key]; written && key == v1alpha1.AnnotationProven {
+			fmt.Fprintf(w, "\nVolumeSnapshotClass %s has the annotation %s: %q\n", r.SnapshotClass, key, value)
+		} else { // in one line, to be pasted
+			fmt.Fprintf(w, "\nkubectl annotate --overwrite volumesnapshotclass %s %s=%s\n", r.SnapshotClass, key, term.Quoted(value))
+		}
 	}
 	for i, what := range r.Left {
 		if i == 0 {

@@ -5,8 +5,10 @@ package core
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -29,6 +31,8 @@ type taken struct {
 	// spacing is the longest time between two snapshots of which the second was refused at first.
 	spacing time.Duration
 	busy    bool
+	// takes is how many a volume takes; zero: it is unknown.
+	takes int
 }
 
 // takesMany takes one snapshot of a volume after the other, until one is refused for long.
@@ -61,6 +65,7 @@ func takesMany(p *Proof, s *Seen) Verdict {
 		}
 		switch {
 		case l.refused > 0 && s.Since-l.refused > waitsOut:
+			l.takes = l.n - 1
 			return Verdict{State: OK, Words: fmt.Sprintf("%s, then refused for %s: %s", term.Plural(l.n-1, "snapshot"), term.Span(waitsOut), l.words)}
 		case s.Since-l.created > patience:
 			return Verdict{State: Unknown, Words: fmt.Sprintf("snapshot %d was not cut within %s", l.n, term.Span(patience))}
@@ -81,6 +86,18 @@ func takesMany(p *Proof, s *Seen) Verdict {
 		return Verdict{Words: fmt.Sprintf("%d snapshots are in progress, as many as max-pending says", pending)}
 	}
 	return create()
+}
+
+// Suggested are the annotations that state the limits which were found.
+func (p *Proof) Suggested() map[string]string {
+	all := map[string]string{}
+	if p.limits.spacing > 0 {
+		all[v1alpha1.AnnotationMinSpacing] = term.Span(max(p.limits.spacing, time.Second))
+	}
+	if p.limits.takes > 1 { // the refusal of a second one may be that of a longer spacing
+		all[v1alpha1.AnnotationMaxPerVolume] = strconv.Itoa(p.limits.takes)
+	}
+	return all
 }
 
 func limitName(i int) string { return fmt.Sprintf("limit-%02d", i) }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/drivers"
 )
@@ -344,7 +345,9 @@ func TestEachLieOfADriverIsFound(t *testing.T) {
 
 // Contract: DOC-4.
 func TestLimitsOfADriver(t *testing.T) {
-	for takes, want := range map[int]string{0: "40 snapshots in ", 5: "5 snapshots, then refused for 2m: maximum reached"} {
+	for takes, want := range map[int]string{
+		0: "40 snapshots in ", 5: "5 snapshots, then refused for 2m: maximum reached", 1: "1 snapshot, then refused",
+	} {
 		p := &Proof{ID: "abcde", Limits: true, Pending: 3}
 		d := newDriver(lies{volumeTakes: takes})
 		most := 0
@@ -364,6 +367,9 @@ func TestLimitsOfADriver(t *testing.T) {
 		row := p.Rows[len(p.Rows)-1]
 		if row.State != OK || !strings.HasPrefix(row.Words, want) || most > 3 {
 			t.Errorf("%d: %d in progress: %+v", takes, most, row)
+		}
+		if got := p.Suggested()[v1alpha1.AnnotationMaxPerVolume]; (got == "5") != (takes == 5) || (got == "") == (takes == 5) {
+			t.Errorf("%d: max-per-volume %q", takes, got)
 		}
 	}
 }
