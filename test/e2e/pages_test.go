@@ -28,14 +28,17 @@ import (
 // reader types what pages show, in one namespace and one folder.
 type reader struct {
 	namespace, folder string
-	env               []string
+	// claim is the PVC of which SNAPSHOT is the newest snapshot.
+	claim string
+	env   []string
 }
 
 func newReader(ctx context.Context, plugin string) *reader {
 	GinkgoHelper()
-	r := &reader{namespace: cluster.Namespace(ctx, "reader"), folder: GinkgoT().TempDir()}
+	r := &reader{namespace: cluster.Namespace(ctx, "reader"), folder: GinkgoT().TempDir(), claim: "db"}
 	config := suite.Must(clientcmd.NewDefaultClientConfigLoadingRules().Load())
 	config.Contexts[config.CurrentContext].Namespace = r.namespace
+	config.Contexts["prod-1"] = config.Contexts[config.CurrentContext]
 	kubeconfig := filepath.Join(r.folder, "kubeconfig")
 	Expect(clientcmd.WriteToFile(*config, kubeconfig)).To(Succeed())
 	r.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+filepath.Dir(plugin)+":"+os.Getenv("PATH"))
@@ -44,12 +47,12 @@ func newReader(ctx context.Context, plugin string) *reader {
 
 var placeholder = regexp.MustCompile(`\bSNAPSHOT\b`)
 
-// types runs commands, with the newest snapshot of the PVC db in the place of SNAPSHOT.
+// types runs commands, with the newest snapshot of a PVC in the place of SNAPSHOT.
 func (r *reader) types(ctx context.Context, commands string) (output string) {
 	GinkgoHelper()
 	if placeholder.MatchString(commands) {
 		all := slices.DeleteFunc(cluster.Snapshots(ctx, r.namespace), func(v snapshotv1.VolumeSnapshot) bool {
-			return v.Labels[v1alpha1.LabelClaim] != "db" || v.Labels[v1alpha1.LabelMapKey] == ""
+			return v.Labels[v1alpha1.LabelClaim] != r.claim || v.Labels[v1alpha1.LabelMapKey] == ""
 		})
 		newest := slices.MaxFunc(all, func(a, b snapshotv1.VolumeSnapshot) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 		commands = placeholder.ReplaceAllString(commands, newest.Name)
