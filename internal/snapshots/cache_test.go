@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"slices"
 	"testing"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -104,6 +105,26 @@ func TestClaimChanged(t *testing.T) {
 	} {
 		if got := claimChanged(claim("data").PersistentVolumeClaim, tc.after.PersistentVolumeClaim); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// Contract: MAP-11.
+func TestSkipsReadWhatTheCacheKeeps(t *testing.T) {
+	examples := map[SkipReason]claimBuilder{
+		"being deleted":      claim("data").deleting(),
+		"its volume is lost": claim("data").phase(corev1.ClaimLost),
+		"not Bound":          claim("data").phase(corev1.ClaimPending),
+	}
+	for _, rule := range Skips {
+		example, exists := examples[rule.Reason]
+		switch {
+		case !exists:
+			t.Errorf("the test has no PVC that is skipped because it is %q", rule.Reason)
+		case skip(strip(t, stripClaim, example.DeepCopy())) != rule.Reason:
+			t.Errorf("in the cache, a PVC is not skipped that is %q: see stripClaim", rule.Reason)
+		case rule.Problem != "" && !slices.ContainsFunc(reasons, func(r reason) bool { return r.name == rule.Problem }):
+			t.Errorf("reasons in problem.go does not have %s", rule.Problem)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
@@ -30,7 +29,7 @@ type choice struct {
 	named *string
 	// refused says why none can be taken, and skipped why nothing can be said of it.
 	refused Problem
-	skipped string
+	skipped SkipReason
 }
 
 // takes returns whether snapshots can be taken.
@@ -45,7 +44,7 @@ func (p *program) classesIn(seen mapcontroller.Observation) Classes {
 func (p *program) choose(of *subject, seen mapcontroller.Observation) choice {
 	classes, outputs, w := p.classesIn(seen), of.backups.outputs, wantedOf(&p.schedule.Spec, of.claims)
 	unfit, waits, first := 0, false, Problem{}
-	skipped := ""
+	skipped := SkipReason("")
 	for _, claim := range of.claims {
 		reason := skip(claim)
 		if waits = waits || reason != ""; reason == "" {
@@ -113,18 +112,4 @@ func (p *program) mismatch(of *subject, seen mapcontroller.Observation) Problem 
 		message = withCommand(message, fmt.Sprintf(": kubectl label pvc -n '%s' '%s' '%s-'", p.schedule.Namespace, others[0], labels[0]))
 	}
 	return Problem{Reason: v1alpha1.ReasonGroupMismatch, Message: message}
-}
-
-// skip returns why a PVC can't be snapshotted now; empty if it can. Its events
-// enqueue it when that changes.
-func skip(claim *corev1.PersistentVolumeClaim) string {
-	switch {
-	case claim.DeletionTimestamp != nil:
-		return "being deleted"
-	case claim.Status.Phase == corev1.ClaimLost:
-		return "its volume is lost"
-	case claim.Status.Phase != corev1.ClaimBound:
-		return "not Bound"
-	}
-	return ""
 }

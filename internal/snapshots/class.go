@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -137,16 +138,22 @@ func kindFor(o client.Object) *kindOfClass {
 }
 
 // notSnapshottable returns why no snapshot of a PVC can be taken with any class, as a reason to skip it; empty if one may be.
-func (c Classes) notSnapshottable(claim *corev1.PersistentVolumeClaim) string {
+func (c Classes) notSnapshottable(claim *corev1.PersistentVolumeClaim) SkipReason {
 	if p := c.unsuited(wanted{kind: &singleClasses}, driverOf(claim)); p.Reason != "" {
-		return p.String()
+		return SkipReason(p.String())
 	}
 	return ""
 }
 
+// SkipReason returns why a PVC cannot be snapshotted by any schedule now; empty
+// if it can.
+func (c Classes) SkipReason(claim *corev1.PersistentVolumeClaim) SkipReason {
+	return cmp.Or(skip(claim), c.notSnapshottable(claim))
+}
+
 // unfit returns why no snapshot that is wanted can be taken of a PVC, whatever the class; empty if one may be. A class that is
 // named and does not exist is a problem of its own, and one class of the kind that is wanted is enough.
-func (c Classes) unfit(w wanted, claim *corev1.PersistentVolumeClaim) string {
+func (c Classes) unfit(w wanted, claim *corev1.PersistentVolumeClaim) SkipReason {
 	if d := driverOf(claim); c.missing(w, d).Reason != "" || c.unsuited(w, d).Reason == "" {
 		return ""
 	}

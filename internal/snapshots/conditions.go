@@ -143,7 +143,7 @@ func setProtected(now time.Time, s *v1alpha1.SnapshotSchedule, c protections) {
 		status, reason = metav1.ConditionFalse, v1alpha1.ReasonNotSnapshottable
 		message = fmt.Sprintf("no snapshot can be taken of any PersistentVolumeClaim; e.g. %s: %s; "+
 			"create a VolumeSnapshotClass, or leave them out with storageClassNames, the selector or annotation %s",
-			c.first.name(), report.Text(c.first.SkipReason, maxFirst), v1alpha1.AnnotationExclude)
+			c.first.name(), report.Text(string(c.first.SkipReason), maxFirst), v1alpha1.AnnotationExclude)
 	case c.pending > 0:
 		reason = v1alpha1.ReasonFirstSnapshotsPending
 		message = pendingMessage(c)

@@ -18,7 +18,7 @@
 //	map.go          Map and Tombstone: a list of steps about a subject, which is a PVC or a group
 //	rules.go        what is wrong with a subject, or a schedule: the list of rules
 //	observed.go     what rules read
-//	choice.go       by which class a subject is snapshotted, or why it is not; which PVCs are skipped
+//	choice.go       by which class a subject is snapshotted, or why it is not
 //	groups.go       what concerns groups alone: when their PVCs settle, deletes that wait
 //	waiting.go      the slot of a PVC that waits, and what for; how many snapshots count and wait
 //	inflight.go     creates wait until their storage driver has room
@@ -42,6 +42,7 @@
 //	drivererror.go  what drivers say about snapshots
 //	compile.go      a spec, compiled; how many snapshots of a PVC it keeps
 //	driver.go       the storage driver of a PVC
+//	skip.go         which PVCs are skipped, whatever their class
 //	problem.go      something wrong with a PVC, and how bad it is
 //	owner.go        which VolumeSnapshots are a schedule's; members of groups
 //	outputs.go      what the engine asks about snapshots

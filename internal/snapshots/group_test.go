@@ -220,7 +220,7 @@ func TestMapGroup(t *testing.T) {
 			if got := namesOf(d.Evidence); tc.wantEvidence != nil && !slices.Equal(got, tc.wantEvidence) {
 				t.Errorf("evidence %v, want %v", got, tc.wantEvidence)
 			}
-			if got := statusOf(d).SkipReason; !strings.Contains(got, tc.wantSkip) || (got == "") != (tc.wantSkip == "") {
+			if got := string(statusOf(d).SkipReason); !strings.Contains(got, tc.wantSkip) || (got == "") != (tc.wantSkip == "") {
 				t.Errorf("skipped: %q, want %q", got, tc.wantSkip)
 			}
 			var reasons, messages []string

@@ -161,7 +161,7 @@ func TestLongMessageKeepsAllItsParts(t *testing.T) {
 	for i := range 100 {
 		k := &keyStatus{Claim: long(i), pending: &pendingSlot{driver: driver(long(i))}}
 		k.add(Problem{Reason: v1alpha1.ReasonCreateFailed, Message: strings.Repeat("y", 40_000)})
-		all = append(all, k, &keyStatus{Claim: long(100 + i), SkipReason: strings.Repeat("z", 40_000)})
+		all = append(all, k, &keyStatus{Claim: long(100 + i), SkipReason: SkipReason(strings.Repeat("z", 40_000))})
 	}
 	s := every("6h").named(strings.Repeat("s", 63))
 	setStatus(noon, s.SnapshotSchedule, known(200, all...))

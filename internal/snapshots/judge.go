@@ -101,7 +101,7 @@ type Judgment struct {
 	// Due is set while a slot has no snapshot, also if a problem or another snapshot is in the way.
 	Due bool
 	// SkipReason says why the PVC cannot be snapshotted now.
-	SkipReason string
+	SkipReason SkipReason
 	// RecoveryPoint is the time to which a selected PVC can be restored.
 	RecoveryPoint time.Time
 	protection    protection
@@ -340,7 +340,7 @@ func (d *Judgment) OfPart(i int) *Judgment {
 // because the PVC is skipped, or because no class fits. It is empty if it does.
 func (j *Judge) Refused(claim *corev1.PersistentVolumeClaim) string {
 	if reason := skip(claim); reason != "" {
-		return reason
+		return string(reason)
 	}
 	if _, _, p := j.classes.choose(wantedOf(&j.program.schedule.Spec, []*corev1.PersistentVolumeClaim{claim})); p.Reason != "" {
 		return p.String()
@@ -374,15 +374,6 @@ func (c Classes) DefaultOf(of string, group bool) (found client.Object) {
 
 // Pending returns how many snapshots of a driver may be in progress, as its classes say; zero: any number.
 func (c Classes) Pending(of string) int { return c.capacityOf(driver(of)).pending }
-
-// SkipReason returns why a PVC cannot be snapshotted by any schedule now; empty
-// if it can.
-func (c Classes) SkipReason(claim *corev1.PersistentVolumeClaim) string {
-	if reason := skip(claim); reason != "" {
-		return reason
-	}
-	return c.notSnapshottable(claim)
-}
 
 // Undecided returns whether SkipReason could say more of a PVC if the classes were known.
 func (c Classes) Undecided(claim *corev1.PersistentVolumeClaim) bool {

@@ -5,7 +5,6 @@ package snapshots
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -32,7 +31,7 @@ type keyStatus struct {
 	// Stuck counts those with data whose deletion does not end, of any PVC.
 	Stuck int32
 	// SkipReason says why the PVC cannot be snapshotted now.
-	SkipReason string
+	SkipReason SkipReason
 	Problems   []Problem
 	// Paused is set if deletes were due but not safe.
 	Paused bool
@@ -43,8 +42,6 @@ type keyStatus struct {
 	due bool
 	// noneReady is set while a PVC that is not skipped has no ready snapshot.
 	noneReady bool
-	// unsnapshottable is set if the PVC is skipped as NotSnapshottable: a new class may end that, time does not.
-	unsnapshottable bool
 	// retained is set if the data of deleted snapshots stays in the storage.
 	retained bool
 	// KeptForNow counts snapshots that would be deleted, but for a delay.
@@ -160,9 +157,9 @@ func withCommand(message, command string) string {
 }
 
 // skip says why nothing can be taken now, of a PVC or of a group, and returns whether that is so. Nothing more is said then.
-func (k *keyStatus) skip(reason string) bool {
+func (k *keyStatus) skip(reason SkipReason) bool {
 	if k.SkipReason = reason; reason != "" {
-		k.RecoveryPoint, k.unsnapshottable = time.Time{}, strings.HasPrefix(reason, v1alpha1.ReasonNotSnapshottable+": ")
+		k.RecoveryPoint = time.Time{}
 	}
 	return reason != ""
 }
@@ -308,7 +305,7 @@ func (c *protections) add(k *keyStatus) {
 			NextSlot: k.NextSlot, Pending: k.Pending, due: k.due || k.waits(),
 		})
 	}
-	if k.unsnapshottable {
+	if k.SkipReason.NotSnapshottable() {
 		c.addUnsnapshottable(k)
 	}
 	switch k.protection {

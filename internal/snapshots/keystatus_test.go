@@ -39,7 +39,7 @@ func drawKeyStatus(t *rapid.T, i int) *keyStatus {
 		RecoveryPoint: at.Draw(t, "recovery"),
 		Pending:       rapid.Int32Range(0, 2).Draw(t, "pending"),
 		Failed:        rapid.Int32Range(0, 2).Draw(t, "failed"),
-		SkipReason:    rapid.SampledFrom([]string{"", "not Bound"}).Draw(t, "skipped"),
+		SkipReason:    rapid.SampledFrom([]SkipReason{"", "not Bound"}).Draw(t, "skipped"),
 		Paused:        rapid.Bool().Draw(t, "paused"),
 	}
 	if verified := at.Draw(t, "verified"); !verified.IsZero() {

@@ -141,7 +141,7 @@ func (tc *mapCase) check(t *testing.T, got mapcontroller.Decision) {
 	if strings.Join(reasons, " ") != tc.wantProblem {
 		t.Errorf("problems are %v, want %q", status.Problems, tc.wantProblem)
 	}
-	if status.SkipReason != tc.wantSkip {
+	if string(status.SkipReason) != tc.wantSkip {
 		t.Errorf("skipped as %q, want %q", status.SkipReason, tc.wantSkip)
 	}
 	switch {

@@ -169,13 +169,13 @@ func TestSetStatusProtected(t *testing.T) {
 			"2 PersistentVolumeClaims have no ready snapshot of this schedule yet; the first is due at 2026-06-15T13:00:00Z"},
 		"all are pending, and suspended": {[]*keyStatus{notDue(time.Time{})}, metav1.ConditionUnknown, v1alpha1.ReasonFirstSnapshotsPending,
 			"1 PersistentVolumeClaim has no ready snapshot of this schedule yet; none is due"},
-		"none can be snapshotted": {[]*keyStatus{{Claim: "a", SkipReason: "NotSnapshottable: why", unsnapshottable: true}, {Claim: "s", SkipReason: "not Bound"}},
+		"none can be snapshotted": {[]*keyStatus{{Claim: "a", SkipReason: "NotSnapshottable: why"}, {Claim: "s", SkipReason: "not Bound"}},
 			metav1.ConditionFalse, v1alpha1.ReasonNotSnapshottable,
 			"no snapshot can be taken of any PersistentVolumeClaim; e.g. a: NotSnapshottable: why; create a VolumeSnapshotClass, " +
 				"or leave them out with storageClassNames, the selector or annotation snapshots.mapcontroller.dev/exclude"},
-		"one cannot be snapshotted": {[]*keyStatus{{Claim: "a", SkipReason: "NotSnapshottable: why", unsnapshottable: true}, current},
+		"one cannot be snapshotted": {[]*keyStatus{{Claim: "a", SkipReason: "NotSnapshottable: why"}, current},
 			metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent, "1 PersistentVolumeClaim with a ready snapshot of a recent slot"},
-		"one cannot be snapshotted, one is pending": {[]*keyStatus{{Claim: "a", unsnapshottable: true}, pending},
+		"one cannot be snapshotted, one is pending": {[]*keyStatus{{Claim: "a", SkipReason: "NotSnapshottable: why"}, pending},
 			metav1.ConditionUnknown, v1alpha1.ReasonFirstSnapshotsPending,
 			"1 PersistentVolumeClaim has no ready snapshot of this schedule yet; the first are being taken"},
 		"some are old": {

@@ -27,7 +27,7 @@ type rule func(o observed) (found []Problem, next time.Time)
 
 // rules apply to every subject: its PVCs may be skipped, not selected, or gone.
 var rules = []rule{
-	claimLost,
+	skipped,
 	snapshotKeepsClaim,
 	deletionStuck,
 	restorePending,
@@ -35,7 +35,7 @@ var rules = []rule{
 
 // rulesOfUngrouped apply to a PVC that is selected and belongs to no group. Those of its own snapshots, of an earlier spec, apply, too.
 var rulesOfUngrouped = []rule{
-	claimLost,
+	skipped,
 	groupless,
 }
 
@@ -75,12 +75,11 @@ func (k *keyStatus) find(rules []rule, o observed) (next time.Time) {
 	return next
 }
 
-// claimLost is of a PVC whose volume is gone.
-func claimLost(o observed) (found []Problem, next time.Time) {
+// skipped is of a PVC that is skipped for a reason that is a problem.
+func skipped(o observed) (found []Problem, next time.Time) {
 	for _, claim := range o.of.claims {
-		if claim.DeletionTimestamp == nil && claim.Status.Phase == corev1.ClaimLost {
-			found = append(found, Problem{Claim: claim.Name, Reason: v1alpha1.ReasonClaimLost, Message: fmt.Sprintf(
-				"its PersistentVolume is gone, and its data with it: kubectl snapsched restore -n '%s' --pvc='%s'", claim.Namespace, claim.Name)})
+		if s := SkipOf(claim); s.Problem != "" {
+			found = append(found, Problem{Claim: claim.Name, Reason: s.Problem, Message: fmt.Sprintf(s.message, claim.Namespace, claim.Name)})
 		}
 	}
 	return found, time.Time{}

@@ -249,7 +249,7 @@ func specChanged(before, after client.Object) bool {
 // finalizer that every snapshot adds and removes again.
 func claimChanged(before, after client.Object) bool {
 	b, a := before.(*corev1.PersistentVolumeClaim), after.(*corev1.PersistentVolumeClaim)
-	return b.Status.Phase != a.Status.Phase || driverOf(b) != driverOf(a) || storageClassOf(b) != storageClassOf(a) ||
+	return skip(b) != skip(a) || driverOf(b) != driverOf(a) || storageClassOf(b) != storageClassOf(a) ||
 		Excluded(b) != Excluded(a)
 }
 

@@ -357,7 +357,7 @@ func TestMessagesAreBounded(t *testing.T) {
 		s := every("6h").requested(text.Draw(t, "request")).SnapshotSchedule
 		var keys []*keyStatus
 		for range rapid.IntRange(0, 4).Draw(t, "keys") {
-			k := &keyStatus{Claim: text.Draw(t, "claim"), SkipReason: text.Draw(t, "skip"), pending: &pendingSlot{driver: driver(text.Draw(t, "driver"))}, reported: true}
+			k := &keyStatus{Claim: text.Draw(t, "claim"), SkipReason: SkipReason(text.Draw(t, "skip")), pending: &pendingSlot{driver: driver(text.Draw(t, "driver"))}, reported: true}
 			if rapid.Bool().Draw(t, "fails") {
 				k.add(Problem{Reason: rapid.SampledFrom(reasons).Draw(t, "reason").name, Message: text.Draw(t, "message")})
 			}

@@ -167,7 +167,7 @@ func countUnprotected(claims []client.Object, protecting map[string][]*program, 
 	for _, o := range claims {
 		claim := o.(*corev1.PersistentVolumeClaim)
 		// A rollback that nobody finishes leaves its PVCs out; whoever left them out on purpose has said so.
-		if Excluded(claim) && !ExcludedOnlyByRollback(claim) || skip(claim) != "" || classes.notSnapshottable(claim) != "" {
+		if Excluded(claim) && !ExcludedOnlyByRollback(claim) || classes.SkipReason(claim) != "" {
 			continue
 		}
 		n := counts[claim.Namespace]

@@ -87,7 +87,6 @@ var KindsOfProblems = map[string]kindOfProblem{
 	v1alpha1.ReasonGroupStopped:       {known: byObjects, delays: true}, // its recent snapshots protect it
 	v1alpha1.ReasonGroupIncomplete:    {known: byObjects},
 	v1alpha1.ReasonMemberDeleted:      {known: byObjects},
-	v1alpha1.ReasonClaimLost:          {known: byObjects, delays: true},
 	v1alpha1.ReasonSnapshotFailed:     {known: byObjects},
 	v1alpha1.ReasonSnapshotSlow:       {known: byObjects},
 	v1alpha1.ReasonSnapshotOverdue:    {known: byObjects},
@@ -95,6 +94,14 @@ var KindsOfProblems = map[string]kindOfProblem{
 	v1alpha1.ReasonDeletionStuck:      {known: byObjects},
 	v1alpha1.ReasonRestorePending:     {known: byObjects},
 	v1alpha1.ReasonVerificationFailed: {known: byObjects},
+}
+
+func init() {
+	for _, skip := range snapshots.Skips {
+		if skip.Problem != "" {
+			KindsOfProblems[skip.Problem] = kindOfProblem{known: byObjects, delays: true}
+		}
+	}
 }
 
 // ProblemsOf returns the problems of a PVC, or of a group: those that its snapshots show, and those

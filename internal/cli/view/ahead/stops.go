@@ -28,8 +28,8 @@ func stops(d *snapshots.Judgment) string {
 			return strings.TrimPrefix(p.String(), p.Claim+": ")
 		}
 	}
-	if strings.HasPrefix(d.SkipReason, v1alpha1.ReasonNotSnapshottable) {
-		return d.SkipReason
+	if d.SkipReason.NotSnapshottable() {
+		return string(d.SkipReason)
 	}
 	return ""
 }

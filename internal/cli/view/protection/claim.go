@@ -25,7 +25,7 @@ type Relation struct {
 	schedule string
 	inactive string // why the schedule protects nothing
 	mark     string // the same in a word
-	skip     string
+	skip     snapshots.SkipReason
 	refused  string // why no VolumeSnapshotClass fits
 	taken    bool   // it has snapshots
 	grouped  bool   // it takes group snapshots, which need no VolumeSnapshotClass
@@ -78,13 +78,13 @@ func ClaimCoverageOf(claim *corev1.PersistentVolumeClaim, all []Relation, classe
 	var out bool
 	if c.Protection, c.Reason, out = excludedBy(claim); !out {
 		if skip != "" && !s.refused { // else it has snapshots, and its class was lost
-			c.Protection, c.Reason = Skipped, skip
+			c.Protection, c.Reason = Skipped, string(skip)
 		} else {
 			c.Protection, c.Reason = protectionBy(s.onTime, newest, s.behind, s.inactive, doubt)
 		}
 	}
 	c.Note, c.byRollback = excludeNote(claim), snapshots.ExcludedOnlyByRollback(claim)
-	c.Gap = c.Protection == Unprotected || c.Protection == Stale || c.Protection == Skipped && len(all) > 0 && neverTaken(claim)
+	c.Gap = c.Protection == Unprotected || c.Protection == Stale || c.Protection == Skipped && len(all) > 0 && !snapshots.SkipOf(claim).Passes
 	return c
 }
 
@@ -99,13 +99,6 @@ func excludedBy(claim *corev1.PersistentVolumeClaim) (p Protection, why string, 
 		return Excluded, annotation, true
 	}
 	return "", "", false
-}
-
-// neverTaken returns whether a PVC that is skipped does not wait for something that comes by itself: it is bound, and its
-// storage cannot be snapshotted, or its volume is lost.
-func neverTaken(claim *corev1.PersistentVolumeClaim) bool {
-	phase := claim.Status.Phase
-	return claim.DeletionTimestamp == nil && (phase == corev1.ClaimBound || phase == corev1.ClaimLost)
 }
 
 // excludeNote says what may be meant otherwise: a label with our key does nothing, and any value of the annotation excludes.
@@ -125,7 +118,7 @@ type standing struct {
 	onTime, refused  bool
 	inactive, behind []string
 	// skip is why one of them skips it.
-	skip string
+	skip snapshots.SkipReason
 }
 
 func standingUnder(all []Relation) (s standing) {
@@ -148,7 +141,7 @@ func standingUnder(all []Relation) (s standing) {
 
 // skipUnder returns why a PVC cannot be snapshotted, whatever the schedules say. In a group that is taken, it needs no
 // VolumeSnapshotClass.
-func skipUnder(claim *corev1.PersistentVolumeClaim, all []Relation, classes *snapshots.Classes) string {
+func skipUnder(claim *corev1.PersistentVolumeClaim, all []Relation, classes *snapshots.Classes) snapshots.SkipReason {
 	if slices.ContainsFunc(all, func(r Relation) bool { return r.grouped && r.refused == "" }) {
 		classes = &snapshots.Classes{}
 	}

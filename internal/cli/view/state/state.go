@@ -174,7 +174,7 @@ func (c ClaimStatus) part(d *snapshots.Judgment, p *snapshots.Part, all []retent
 }
 
 func claimStatusOf(series *view.Series, d *snapshots.Judgment, readyDeadline time.Duration, now time.Time) ClaimStatus {
-	row := ClaimStatus{Name: series.Name(), MapKey: series.MapKey, Snapshots: len(d.Outputs), Skipped: d.SkipReason}
+	row := ClaimStatus{Name: series.Name(), MapKey: series.MapKey, Snapshots: len(d.Outputs), Skipped: string(d.SkipReason)}
 	switch {
 	case d.SkipReason != "":
 	case d.Due:
