@@ -267,8 +267,8 @@ build: manifests generate fmt vet ## Build the manager.
 	go build -o bin/manager ./cmd
 
 .PHONY: run
-run: manifests generate fmt vet ## Run the manager on this machine, with the current kubeconfig.
-	go run ./cmd
+run: ## Run the manager on this machine, with the current kubeconfig. Its metrics are at http://localhost:8080/metrics.
+	go run ./cmd --health-probe-bind-address=localhost:8081 --metrics-bind-address=localhost:8080 --metrics-secure=false
 
 BUILD_ARGS = --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) --build-arg REPOSITORY=$(REPOSITORY)
 
