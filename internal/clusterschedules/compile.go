@@ -28,8 +28,8 @@ type program struct {
 // a SnapshotSchedule with its spec.
 func compiler(
 	validate func(*v1alpha1.SnapshotSchedule) error, unwritten *mapcontroller.Unwritten,
-) func(client.Object) (mapcontroller.Program, error) {
-	return func(parent client.Object) (mapcontroller.Program, error) {
+) func(client.Object, ...client.Object) (mapcontroller.Program, error) {
+	return func(parent client.Object, _ ...client.Object) (mapcontroller.Program, error) {
 		f := parent.(*v1alpha1.ClusterSnapshotSchedule)
 		var errs []error
 		selector, err := f.Spec.NamespaceSelector.AsSelector()

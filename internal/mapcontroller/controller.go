@@ -120,12 +120,21 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	writes := client.WithFieldOwner(d.Client, spec.Name)
 	ctl.executor = &execute.Executor{
 		Client: writes, Clock: o.Clock, Kinds: kinds, Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
-		Finalizer: spec.Release.Finalizer, Lingers: spec.Release.Lingers, Missing: ctl.installed.Explains, MayCreate: spec.Gate.Allow,
+		Finalizer: spec.Release.Finalizer, Lingers: spec.Release.Lingers, Missing: ctl.installed.Explains, MayCreate: spec.Gate,
 	}
 	if spec.Connect != nil {
 		spec.Connect(Access{
-			Enqueue: ctl.keys.AddAfter, Outputs: ctl.outputsOf, MadeFrom: ctl.lookup.MadeFrom, Parent: ctl.parentObject,
-			KeyOf: ctl.lookup.Request,
+			Enqueue: ctl.keys.AddAfter, Outputs: ctl.outputsOf, MadeFrom: ctl.lookup.MadeFrom, KeyOf: ctl.lookup.Request,
+			Parent: func(name types.NamespacedName) client.Object {
+				p, _ := ctl.parent(name)
+				return p.Object
+			},
+			Spec: func(name types.NamespacedName) any {
+				if p, _ := ctl.parent(name); p.Program != nil {
+					return p.Program.Spec
+				}
+				return nil
+			},
 			WakeStatus: func(parent types.NamespacedName, after time.Duration) {
 				ctl.changed.AddAfter(reconcile.Request{NamespacedName: parent}, after)
 			},
@@ -146,10 +155,10 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 
 // governors returns what the cache has of the objects that decide about a parent's spec.
 func (c *Controller) governors(parent client.Object) []client.Object {
-	if c.spec.Governing.Objects == nil {
+	if c.spec.Governors == nil {
 		return nil
 	}
-	return c.spec.Governing.Objects(parent)
+	return c.spec.Governors(parent)
 }
 
 // compile compiles a parent as it was read, with its governors.
@@ -170,17 +179,14 @@ func (c *Controller) compile(parent client.Object, governors []client.Object) pl
 	return plan.Parent{Object: cmp.Or(program.Parent, parent), Read: parent, Program: &program}
 }
 
-// programOf calls Compile or Governing.Compile. A spec with which it panics is invalid.
+// programOf calls Compile. A spec with which it panics is invalid.
 func (c *Controller) programOf(parent client.Object, governors []client.Object) (program plan.Program, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			program, err = plan.Program{}, plan.NewPanicError(value)
 		}
 	}()
-	if len(governors) > 0 {
-		return c.spec.Governing.Compile(parent, governors)
-	}
-	return c.spec.Compile(parent)
+	return c.spec.Compile(parent, governors...)
 }
 
 // parent returns a parent as the cache has it, compiled; not ok if there is none.
@@ -216,12 +222,6 @@ func (c *Controller) compiled(o client.Object) plan.Parent {
 	}
 	c.programs.Store(name, compiledParent{p, governors})
 	return p
-}
-
-// parentObject implements Access.Parent.
-func (c *Controller) parentObject(name types.NamespacedName) client.Object {
-	p, _ := c.parent(name)
-	return p.Object
 }
 
 func sameError(a, b error) bool { return a != nil && b != nil && a.Error() == b.Error() }

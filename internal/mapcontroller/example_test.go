@@ -41,7 +41,7 @@ var mirrors = mapcontroller.MapController{
 	Outputs: []mapcontroller.Output{{Object: &corev1.ConfigMap{}, Resource: "configmaps", Update: func(observed, desired client.Object) {
 		observed.(*corev1.ConfigMap).Data = desired.(*corev1.ConfigMap).Data
 	}}},
-	Compile: func(mirror client.Object) (mapcontroller.Program, error) {
+	Compile: func(mirror client.Object, _ ...client.Object) (mapcontroller.Program, error) {
 		return mapcontroller.Program{Map: func(seen mapcontroller.Observation) mapcontroller.Decision {
 			source := seen.Selected[0].(*corev1.ConfigMap)
 			return mapcontroller.Decision{Ensure: []mapcontroller.Desired{{Object: &corev1.ConfigMap{

@@ -38,7 +38,7 @@ func (h *harness) settings() MapController {
 	return MapController{
 		Name: "test", Ownership: Ownership{Tags: fixture.Tags}, NewParent: func() client.Object { return &appsv1.Deployment{} },
 		Inputs: []Input{{Object: &corev1.Secret{}, Resource: "secrets"}}, Outputs: fixture.Outputs(),
-		Compile: func(client.Object) (Program, error) { return h.program, h.invalid },
+		Compile: func(client.Object, ...client.Object) (Program, error) { return h.program, h.invalid },
 		Status:  Status{OfParent: func(time.Time, client.Object, Summary) {}},
 	}
 }

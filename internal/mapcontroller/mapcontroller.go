@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,10 +44,12 @@ type MapController struct {
 	// Compile compiles a parent's spec. An error says that the spec is invalid:
 	// while it is, nothing is created and nothing is deleted. The parent must not
 	// be changed. The Program may read all of it, status included: every version that
-	// the cache has is compiled, once. Required.
-	Compile func(parent client.Object) (Program, error)
-	// Governing says which other objects decide about a parent's spec. Empty: none do.
-	Governing Governing
+	// the cache has is compiled, once. governors are those of Governors, or what the API server has of these before a
+	// delete: with them, the Program may name another version of the Parent, of which only the spec differs. Required.
+	Compile func(parent client.Object, governors ...client.Object) (Program, error)
+	// Governors returns the other objects that decide about a parent's spec, from a cache. Their kinds are Live kinds of
+	// Related whose changes concern the parent. If nil, none do.
+	Governors func(parent client.Object) []client.Object
 	// MapKey returns the key of an input. A key stands for all inputs that carry
 	// it. An input with an empty key is nobody's. One whose key cannot be the value of a
 	// label has its creates refused. If nil, it is the UID.
@@ -69,8 +70,10 @@ type MapController struct {
 	Release Release
 	// Connect, if set, is called once with functions that read the cache and enqueue keys.
 	Connect func(Access)
-	// Gate delays creates. Empty: it delays none.
-	Gate Gate
+	// Gate delays creates, and neither updates nor deletes. It is called in each pass over a key, with what it creates and the
+	// key's outputs, or with neither once the parent is gone. It returns a reason to delay the creates, or "" to allow them,
+	// and enqueues the key when it may create: see Access.Enqueue. If nil, none waits.
+	Gate func(req Request, create []Desired, outputs []client.Object) (why string)
 	// Status is what becomes of the statuses of keys and parents.
 	Status Status
 }
@@ -86,16 +89,6 @@ type Related struct {
 	// Prepare, if set, is called once the optional kinds can be listed, to start what decisions about them read beside the
 	// manager's cache. They are missing to decisions until it returns nil: it is called again after an error.
 	Prepare func(context.Context, Host) error
-}
-
-// Gate delays creates, and neither updates nor deletes. Both functions are set, or neither.
-type Gate struct {
-	// Allow is called in each pass over a key, with what it creates and the key's outputs, or with neither once the parent
-	// is gone. It returns a reason to delay the creates, or "" to allow them.
-	Allow func(req Request, create []Desired, outputs []client.Object) (why string)
-	// Start is called with the queue of keys when these are about to be reconciled. The gate adds a delayed key to it when the key
-	// may create.
-	Start func(context.Context, workqueue.TypedRateLimitingInterface[Request]) error
 }
 
 // Status is what becomes of the statuses of keys and parents.
@@ -119,16 +112,6 @@ type Status struct {
 	// Unwritten, if set, receives the parents whose status could not be written for some time, for
 	// another controller that reads it.
 	Unwritten *Unwritten
-}
-
-// Governing is how other objects decide about a parent's spec. Both or neither is set.
-type Governing struct {
-	// Objects returns them, from a cache. Their kinds are Live kinds of Related whose changes concern the parent.
-	Objects func(parent client.Object) []client.Object
-	// Compile takes the place of MapController.Compile for a parent that has such objects: those that the cache
-	// has, or those that the API server has before a delete. The Program may name another version of the Parent,
-	// of which only the spec differs.
-	Compile func(parent client.Object, governors []client.Object) (Program, error)
 }
 
 // Release is what a parent waits for before it is deleted. The Finalizer is set if, and only if, Lingers or Ownership.OwnsByLabels is.
@@ -156,6 +139,8 @@ type Access struct {
 	Parent func(types.NamespacedName) client.Object
 	// WakeStatus has a parent's status computed again after a delay.
 	WakeStatus func(parent types.NamespacedName, after time.Duration)
+	// Spec returns the Program.Spec of a parent, as far as the cache has it; nil without it, or if the spec is invalid.
+	Spec func(types.NamespacedName) any
 	// MadeFrom returns the outputs that were made from the input with a MapKey, beside those
 	// that have it as their map key, in a namespace.
 	MadeFrom func(namespace, input string) []client.Object
@@ -198,10 +183,8 @@ func (c MapController) withDefaults() (*MapController, error) {
 	missing.unless(c.Ownership.Tags.MapKey != "" && c.Ownership.Tags.Parent != "", "Ownership.Tags: both labels must be set")
 	missing.unless(c.NewParent != nil, "NewParent is nil")
 	missing.unless(c.Compile != nil, "Compile is nil")
-	missing.unless((c.Governing.Objects == nil) == (c.Governing.Compile == nil), "Governing: set both or neither")
 	missing.unless(len(c.Inputs) > 0, "Inputs is empty")
 	missing.unless(len(c.Outputs) > 0, "Outputs is empty")
-	missing.unless((c.Gate.Allow == nil) == (c.Gate.Start == nil), "Gate: set both or neither")
 	missing.unless((c.Status.Recording.Field == "") == (c.Status.Recording.IsDue == nil), "Status.Recording: set Field and IsDue, or neither")
 	missing.unless((c.Release.Finalizer == "") == (c.Ownership.OwnsByLabels == nil && c.Release.Lingers == nil),
 		"Release: set Finalizer if, and only if, Lingers or Ownership.OwnsByLabels is set")

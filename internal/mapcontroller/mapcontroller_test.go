@@ -29,18 +29,12 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 		"Ownership.Tags: both labels must be set": func(c *MapController, _ *Dependencies, _ *Options) { c.Ownership.Tags.MapKey = "" },
 		"NewParent is nil":                        func(c *MapController, _ *Dependencies, _ *Options) { c.NewParent = nil },
 		"Compile is nil":                          func(c *MapController, _ *Dependencies, _ *Options) { c.Compile = nil },
-		"Governing: set both": func(c *MapController, _ *Dependencies, _ *Options) {
-			c.Governing.Objects = func(client.Object) []client.Object { return nil }
-		},
-		"Gate: set both": func(c *MapController, _ *Dependencies, _ *Options) {
-			c.Gate.Allow = func(Request, []Desired, []client.Object) string { return "" }
-		},
-		"Inputs is empty":                 func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = nil },
-		"Outputs is empty":                func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = nil },
-		"Inputs[0]: Object and Resource":  func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = []Input{{Object: &corev1.Secret{}}} },
-		"Outputs[0]: Object and Resource": func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = []Output{{Resource: "pods"}} },
-		"Release: set Finalizer if":       func(c *MapController, _ *Dependencies, _ *Options) { c.Release.Finalizer = "test/finalizer" },
-		"Status.Recording: set Field":     func(c *MapController, _ *Dependencies, _ *Options) { c.Status.Recording.Field = "record" },
+		"Inputs is empty":                         func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = nil },
+		"Outputs is empty":                        func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = nil },
+		"Inputs[0]: Object and Resource":          func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = []Input{{Object: &corev1.Secret{}}} },
+		"Outputs[0]: Object and Resource":         func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = []Output{{Resource: "pods"}} },
+		"Release: set Finalizer if":               func(c *MapController, _ *Dependencies, _ *Options) { c.Release.Finalizer = "test/finalizer" },
+		"Status.Recording: set Field":             func(c *MapController, _ *Dependencies, _ *Options) { c.Status.Recording.Field = "record" },
 		"Release: set Finalizer if, and only if": func(c *MapController, _ *Dependencies, _ *Options) {
 			c.Ownership.OwnsByLabels = fixture.Always
 		},
@@ -99,10 +93,12 @@ func TestCompile(t *testing.T) {
 		"the program selects":                   {parent: fixture.Parent(), change: func(h *harness) { h.program.Selects = func(client.Object) bool { return true } }, wantAll: true},
 		"a selector that is none":               {parent: fixture.Parent(selector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}})), wantInvalid: "spec.selector"},
 		"an invalid spec":                       {parent: fixture.Parent(), change: func(h *harness) { h.invalid = errors.New("no such tier") }, wantInvalid: "no such tier"},
-		"a Compile that panics":                 {parent: fixture.Parent(), change: func(h *harness) { h.spec.Compile = func(client.Object) (Program, error) { panic("odd spec") } }, wantInvalid: "odd spec"},
-		"no Map":                                {parent: fixture.Parent(), change: func(h *harness) { h.program.Map = nil }, wantInvalid: "no Map"},
-		"a name that is too long for a label":   {parent: fixture.Parent(func(p *appsv1.Deployment) { p.Name = strings.Repeat("a", 64) }), wantInvalid: "metadata.name"},
-		"a name as long as a label may be":      {parent: fixture.Parent(func(p *appsv1.Deployment) { p.Name = strings.Repeat("a", 63) })},
+		"a Compile that panics": {parent: fixture.Parent(), change: func(h *harness) {
+			h.spec.Compile = func(client.Object, ...client.Object) (Program, error) { panic("odd spec") }
+		}, wantInvalid: "odd spec"},
+		"no Map":                              {parent: fixture.Parent(), change: func(h *harness) { h.program.Map = nil }, wantInvalid: "no Map"},
+		"a name that is too long for a label": {parent: fixture.Parent(func(p *appsv1.Deployment) { p.Name = strings.Repeat("a", 64) }), wantInvalid: "metadata.name"},
+		"a name as long as a label may be":    {parent: fixture.Parent(func(p *appsv1.Deployment) { p.Name = strings.Repeat("a", 63) })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, nil, nil)
@@ -146,32 +142,37 @@ func TestSpecsFollowTheirGovernors(t *testing.T) {
 	governor, compiled := fixture.Input(), 0
 	decided := fixture.Parent(func(p *appsv1.Deployment) { p.Annotations = map[string]string{"test/decided": "by the governor"} })
 	var governors []client.Object
-	h := newHarness(t, []client.Object{fixture.Parent()}, nil, func(c *MapController, _ *Options) {
+	var engine Access
+	newHarness(t, []client.Object{fixture.Parent()}, nil, func(c *MapController, _ *Options) {
 		compile := c.Compile
-		c.Governing.Objects = func(client.Object) []client.Object { return governors }
-		c.Governing.Compile = func(parent client.Object, _ []client.Object) (Program, error) {
-			compiled++
+		c.Governors = func(client.Object) []client.Object { return governors }
+		c.Connect = func(a Access) { engine = a }
+		c.Compile = func(parent client.Object, by ...client.Object) (Program, error) {
 			p, err := compile(parent)
-			p.Parent = decided
+			if p.Spec = len(by); len(by) > 0 {
+				compiled++
+				p.Parent = decided
+			}
 			return p, err
 		}
 	})
 	name := client.ObjectKeyFromObject(decided)
-	if got := h.parentObject(name); got == client.Object(decided) {
+	if got := engine.Parent(name); got == client.Object(decided) || engine.Spec(name) != 0 {
 		t.Error("without a governor, another version of the parent counts")
 	}
 	governors = []client.Object{governor}
 	for range 2 {
-		if got := h.parentObject(name); got != client.Object(decided) || compiled != 1 {
+		if got := engine.Parent(name); got != client.Object(decided) || engine.Spec(name) != 1 || compiled != 1 {
 			t.Errorf("compiled %d times, got %v", compiled, got)
 		}
 	}
 	governors = []client.Object{fixture.Input()}
-	if h.parentObject(name); compiled != 2 {
+	if engine.Parent(name); compiled != 2 {
 		t.Errorf("compiled %d times after the governor changed", compiled)
 	}
 	governors = nil
-	if got := h.parentObject(name); got == client.Object(decided) || h.parentObject(types.NamespacedName{Name: "none"}) != nil {
+	if got := engine.Parent(name); got == client.Object(decided) || engine.Parent(types.NamespacedName{Name: "none"}) != nil ||
+		engine.Spec(types.NamespacedName{Name: "none"}) != nil {
 		t.Error("after the governor is gone, its version of the parent counts")
 	}
 }
@@ -181,7 +182,7 @@ func TestSpecsAreCompiledOnce(t *testing.T) {
 	compiled := 0
 	h := newHarness(t, []client.Object{fixture.Parent()}, nil, func(c *MapController, _ *Options) {
 		compile := c.Compile
-		c.Compile = func(parent client.Object) (Program, error) {
+		c.Compile = func(parent client.Object, _ ...client.Object) (Program, error) {
 			compiled++
 			return compile(parent)
 		}

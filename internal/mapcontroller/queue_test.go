@@ -350,23 +350,24 @@ func TestQueueServesOtherNamespacesWhileOneHangs(t *testing.T) {
 func TestQueueOfCreatesThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		why := "busy"
-		var late Queue[Request]
+		var enqueue func(Request, time.Duration)
 		q := newQueued(t, []client.Object{fixture.Parent(), fixture.Input()}, func(c *MapController, _ *Options) {
-			c.Gate = Gate{Start: late.Start, Allow: func(req Request, _ []Desired, _ []client.Object) string {
+			c.Connect = func(a Access) { enqueue = a.Enqueue }
+			c.Gate = func(req Request, _ []Desired, _ []client.Object) string {
 				if why != "" {
-					late.AddAfter(req, time.Minute)
+					enqueue(req, time.Minute)
 				}
 				return why
-			}}
+			}
 		})
-		if err := q.spec.Gate.Start(t.Context(), q.queue); err != nil {
+		if err := q.keys.Start(t.Context(), q.queue); err != nil {
 			t.Fatal(err)
 		}
 		q.queue.Add(testKey)
 		q.until(90 * time.Second)
 		q.wantPasses(t, 0, time.Minute)
 		why = ""
-		late.AddAfter(testKey, 0)
+		enqueue(testKey, 0)
 		q.until(100 * time.Second)
 		q.wantPasses(t, 0, time.Minute, 90*time.Second)
 		if got := q.api.Pods(t); !slices.Equal(got, []string{"in"}) {

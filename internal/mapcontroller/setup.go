@@ -226,9 +226,6 @@ func (s *starter) startKeys(ctx context.Context) error {
 		return err
 	}
 	sources := []source.TypedSource[Request]{source.TypedFunc[Request](c.keySource)}
-	if c.spec.Gate.Start != nil {
-		sources = append(sources, source.TypedFunc[Request](c.spec.Gate.Start))
-	}
 	watch := func(src source.TypedSource[Request]) error {
 		sources = append(sources, src)
 		return nil

@@ -331,8 +331,8 @@ func TestReportWarnsOnceThatSnapshotsWait(t *testing.T) {
 		}
 	}
 	r.forget(types.NamespacedName{Namespace: "shop", Name: "backup"})
-	if len(r.kept) != 1 {
-		t.Errorf("a schedule that was deleted is remembered: %v", r.kept)
+	if len(r.reported) != 1 {
+		t.Errorf("a schedule that was deleted is remembered: %v", r.reported)
 	}
 }
 

@@ -122,7 +122,7 @@ func TestHostileTextInStatusAndEvents(t *testing.T) {
 		w.driver = w.text("driver of the classes")
 		s, recorder, c := w.schedule(), &reporttest.Recorder{}, clocktesting.NewFakePassiveClock(noon)
 		defer testMetrics.Forget(client.ObjectKeyFromObject(s))
-		r := newReporter(recorder, c, newInFlight(Options{Clock: c, Stores: NewStores()}, 0), testMetrics)
+		r := newReporter(recorder, c, testInFlight(Options{Clock: c, Stores: NewStores()}, 0), testMetrics)
 		summary := known(1)
 		p, err := newProgram(s.SnapshotSchedule, origin{}, true)
 		switch {
@@ -196,7 +196,7 @@ func TestHostileTextInMetrics(t *testing.T) {
 		measure(noon, s.SnapshotSchedule, summary, setStatus(noon, s.SnapshotSchedule, summary))
 		countOutcome(noon, s.SnapshotSchedule, mapcontroller.Outcome{Failed: []mapcontroller.Failure{w.failure()}})
 
-		f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
+		f := testInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
 		for i := range rapid.IntRange(1, 3).Draw(rt, "drivers") {
 			f.limits.MayCreate(noon, limits.Create{
 				Request: limits.Request{MapKey: fmt.Sprint(i)}, Since: noon, Sizes: limits.Sizes{InFlight: 1},

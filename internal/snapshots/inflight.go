@@ -27,15 +27,8 @@ type inFlight struct {
 	stores *Stores
 	// size is how many snapshots of a driver may be in flight where no class says it.
 	size int
-	// outputs returns the snapshots of a key of a schedule, madeFrom those that were made from a PVC, and decided a schedule as it
-	// is decided about, as the cache has them.
-	outputs  func(mapcontroller.Request) []client.Object
-	madeFrom func(namespace, uid string) []client.Object
-	decided  func(schedule types.NamespacedName) client.Object
-	// queue is that of keys; wake adds one to it.
-	queue mapcontroller.Queue[mapcontroller.Request]
-	wake  func(mapcontroller.Request, time.Duration)
-
+	// engine reads the cache, and enqueues keys.
+	engine mapcontroller.Access
 	// classesKnown is set if VolumeSnapshotClasses are read.
 	classesKnown bool
 
@@ -44,15 +37,10 @@ type inFlight struct {
 }
 
 func newInFlight(o Options, size int) *inFlight {
-	f := &inFlight{
+	return &inFlight{
 		clock: o.Clock, stores: o.Stores, size: size, limits: limits.New(),
 		classesKnown: len(o.Namespaces) == 0, // else Roles must suffice
-		outputs:      func(mapcontroller.Request) []client.Object { return nil },
-		madeFrom:     func(string, string) []client.Object { return nil },
-		decided:      func(name types.NamespacedName) client.Object { return o.Stores.Get(anySchedule, name) },
 	}
-	f.wake = f.queue.AddAfter
-	return f
 }
 
 // with changes the limits, and wakes the keys that are next.
@@ -61,7 +49,7 @@ func (f *inFlight) with(change func(now time.Time) []limits.Wake) {
 	wake := change(f.clock.Now())
 	f.mu.Unlock()
 	for _, w := range wake {
-		f.wake(mapcontroller.Request(w.Request), w.After)
+		f.engine.Enqueue(mapcontroller.Request(w.Request), w.After)
 	}
 }
 
@@ -141,7 +129,7 @@ func (f *inFlight) volumes(claims []*corev1.PersistentVolumeClaim, storage capac
 
 // schedule returns a schedule with the spec that it is decided by; nil if there is none.
 func (f *inFlight) schedule(name types.NamespacedName) *v1alpha1.SnapshotSchedule {
-	s, _ := f.decided(name).(*v1alpha1.SnapshotSchedule)
+	s, _ := f.engine.Parent(name).(*v1alpha1.SnapshotSchedule)
 	return s
 }
 
@@ -155,9 +143,9 @@ func (f *inFlight) ofVolumes(namespace string, uids []string) (all []client.Obje
 	schedules, known := f.stores.List(anySchedule, namespace), map[client.Object]bool{}
 	for _, uid := range uids {
 		for _, s := range schedules {
-			all = append(all, f.outputs(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: uid})...)
+			all = append(all, f.engine.Outputs(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: uid})...)
 		}
-		for _, o := range f.madeFrom(namespace, uid) {
+		for _, o := range f.engine.MadeFrom(namespace, uid) {
 			if !known[o] {
 				known[o], all = true, append(all, o)
 			}
@@ -197,7 +185,7 @@ func (f *inFlight) readyDeadline(s *v1alpha1.SnapshotSchedule) time.Duration {
 func (f *inFlight) event(parent types.NamespacedName, before, after client.Object) {
 	if _, known := backup.From(after); known {
 		series := func() []client.Object {
-			return f.outputs(mapcontroller.Request{Parent: parent, MapKey: after.GetLabels()[v1alpha1.LabelMapKey]})
+			return f.engine.Outputs(mapcontroller.Request{Parent: parent, MapKey: after.GetLabels()[v1alpha1.LabelMapKey]})
 		}
 		if !backup.ReadyToUse(after) {
 			f.count(parent, after, series())

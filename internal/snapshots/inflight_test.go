@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,9 +39,21 @@ type flight struct {
 	enqueued []string
 }
 
+// testInFlight returns a gate whose engine has nothing but schedules in its cache.
+func testInFlight(o Options, size int) *inFlight {
+	f := newInFlight(o, size)
+	f.engine = mapcontroller.Access{
+		Enqueue:  func(mapcontroller.Request, time.Duration) {},
+		Outputs:  func(mapcontroller.Request) []client.Object { return nil },
+		MadeFrom: func(string, string) []client.Object { return nil },
+		Parent:   func(name types.NamespacedName) client.Object { return o.Stores.Get(anySchedule, name) },
+	}
+	return f
+}
+
 func newFlight(limit int, cached ...client.Object) *flight {
 	clock, stores := clocktesting.NewFakePassiveClock(noon), NewStores()
-	f := &flight{inFlight: newInFlight(Options{Clock: clock, Stores: stores}, limit), clock: clock, cached: map[reflect.Type]toolscache.Indexer{}}
+	f := &flight{inFlight: testInFlight(Options{Clock: clock, Stores: stores}, limit), clock: clock, cached: map[reflect.Type]toolscache.Indexer{}}
 	for _, kind := range []client.Object{anyClaim, anySchedule, anySnapshot, anyClass} {
 		store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 		f.cached[reflect.TypeOf(kind)] = store
@@ -52,12 +63,12 @@ func newFlight(limit int, cached ...client.Object) *flight {
 	for _, o := range cached {
 		f.add(o)
 	}
-	f.wake = func(req mapcontroller.Request, after time.Duration) {
+	f.engine.Enqueue = func(req mapcontroller.Request, after time.Duration) {
 		if after == 0 {
 			f.enqueued = append(f.enqueued, req.MapKey)
 		}
 	}
-	f.outputs = func(req mapcontroller.Request) (all []client.Object) {
+	f.engine.Outputs = func(req mapcontroller.Request) (all []client.Object) {
 		for _, o := range stores.List(anySnapshot, req.Parent.Namespace) {
 			if o.GetLabels()[v1alpha1.LabelMapKey] == req.MapKey && o.GetLabels()[v1alpha1.LabelSchedule] == req.Parent.Name {
 				all = append(all, o)
@@ -560,21 +571,5 @@ func TestStatusCountsWaitingClaims(t *testing.T) {
 		if c.Message != tc.want || c.Reason != v1alpha1.ReasonScheduled {
 			t.Errorf("%s: %s: %q, want %q", name, c.Reason, c.Message, tc.want)
 		}
-	}
-}
-
-// The gate enqueues keys by itself. Before the controller has its queue, nothing waits.
-func TestTheGateEnqueuesTheKeysThatAreNext(t *testing.T) {
-	f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
-	wake := func(time.Time) []limits.Wake { return []limits.Wake{{Request: limits.Request(keyOf("a"))}} }
-	f.with(wake)
-	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mapcontroller.Request]())
-	defer q.ShutDown()
-	if err := f.queue.Start(t.Context(), q); err != nil || q.Len() > 0 {
-		t.Fatalf("%d keys, %v", q.Len(), err)
-	}
-	f.with(wake)
-	if key, _ := q.Get(); key != keyOf("a") {
-		t.Errorf("enqueued %v", key)
 	}
 }

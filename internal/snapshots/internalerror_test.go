@@ -18,7 +18,7 @@ import (
 // Contract: STAT-17.
 func TestADecisionThatPanicsIsAProblemOfItsPVC(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(noon)
-	r := newReporter(events.NewFakeRecorder(10), clock, newInFlight(Options{Clock: clock}, 0), metrics.New())
+	r := newReporter(events.NewFakeRecorder(10), clock, testInFlight(Options{Clock: clock}, 0), metrics.New())
 	s := every("6h").SnapshotSchedule
 	panicked := mapcontroller.Outcome{Err: errors.Join(&mapcontroller.PanicError{Value: "index out of range"})}
 	known := &keyStatus{Claim: "data", RecoveryPoint: ago(day), reported: true}

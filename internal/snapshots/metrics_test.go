@@ -48,7 +48,7 @@ func measure(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Su
 
 func countOutcome(now time.Time, s *v1alpha1.SnapshotSchedule, outcome mapcontroller.Outcome) {
 	c := clocktesting.NewFakePassiveClock(now)
-	f := newInFlight(Options{Clock: c, Stores: NewStores()}, 0) // no cache has what was deleted
+	f := testInFlight(Options{Clock: c, Stores: NewStores()}, 0) // no cache has what was deleted
 	newReporter(nil, c, f, testMetrics).count(client.ObjectKeyFromObject(s), outcome)
 }
 
@@ -122,7 +122,7 @@ func useAll(s scheduleBuilder) (resign func()) {
 	countOutcome(noon, s.SnapshotSchedule, outcome)
 	testMetrics.Failed(client.ObjectKeyFromObject(s))
 	testMetrics.Retained(client.ObjectKeyFromObject(s))
-	f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
+	f := testInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
 	f.limits.MayCreate(noon, limits.Create{Snapshot: limits.Snapshot{Limit: testDriver, ReadyDeadline: time.Hour}, Since: noon})
 	return testMetrics.Lead(metrics.Sources{Drivers: f.counts, Unprotected: func() map[string]int { return map[string]int{"shop": 1} }})
 }

@@ -241,8 +241,8 @@ func TestPendingEndsUnderTheLongestReadyDeadline(t *testing.T) {
 func TestASnapshotThatIsTakenWhileTheOthersAreReadCounts(t *testing.T) {
 	s := every("6h")
 	f := newFlight(10, limited(class("fast", testDriver), "max-per-volume", "1"), s.SnapshotSchedule, claim("data").of(testDriver).PersistentVolumeClaim)
-	read, reads := f.outputs, 0
-	f.outputs = func(req mapcontroller.Request) []client.Object {
+	read, reads := f.engine.Outputs, 0
+	f.engine.Outputs = func(req mapcontroller.Request) []client.Object {
 		before := read(req)
 		if reads++; reads == 1 { // another schedule's pass
 			v := uncut(time.Minute).by(s)

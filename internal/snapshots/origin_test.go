@@ -146,10 +146,10 @@ func TestRelatedAreTheOriginOfASchedule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := MapController(Options{Stores: stores, Namespaces: tc.namespaces}, nil, 0)
-			if c.Governing.Objects == nil != (len(tc.namespaces) > 0) {
+			if c.Governors == nil != (len(tc.namespaces) > 0) {
 				t.Error("whether it has governors")
-			} else if c.Governing.Objects != nil && len(c.Governing.Objects(tc.schedule.SnapshotSchedule)) != tc.want {
-				t.Errorf("%d governors, want %d", len(c.Governing.Objects(tc.schedule.SnapshotSchedule)), tc.want)
+			} else if c.Governors != nil && len(c.Governors(tc.schedule.SnapshotSchedule)) != tc.want {
+				t.Errorf("%d governors, want %d", len(c.Governors(tc.schedule.SnapshotSchedule)), tc.want)
 			}
 			concern := 0 // their events are the schedule's
 			for _, kind := range c.Related.Kinds {
@@ -702,12 +702,13 @@ func (e *tenancy) deletesBeyondTemplate(t *rapid.T, cached *v1alpha1.SnapshotSch
 
 // The workers of all keys of a schedule share its program.
 func TestTheOriginOfAProgramIsNotChanged(t *testing.T) {
-	p := &program{from: origin{child: true, owned: true}}
-	got := p.originAt(origin{known: true})
-	if p.from.known || !got.known || !got.child || !got.owned {
+	stores := NewStores()
+	origins, p := originsIn(stores), &program{from: origin{child: true, owned: true}}
+	stores.Listed(fleetKind, nil)
+	if got := origins(nil, p); p.from.known || !got.known || !got.child || !got.owned {
 		t.Errorf("got %+v, the program has %+v", got, p.from)
 	}
-	if got := (*program)(nil).originAt(origin{child: true}); !got.child {
+	if got := origins(every("6h").controlled().SnapshotSchedule, nil); !got.child {
 		t.Errorf("without a program: %+v", got)
 	}
 }

@@ -42,17 +42,6 @@ func (p *program) selects(o client.Object) bool {
 		(len(p.schedule.Spec.StorageClassNames) == 0 || slices.Contains(p.schedule.Spec.StorageClassNames, storageClassOf(claim)))
 }
 
-// originAt returns the origin by which the spec was compiled, which knows the schedule's own spec; it is known whether there is one
-// as it is now. Without a program, the origin is that of now. The workers of all keys share a program, so it is not changed.
-func (p *program) originAt(now origin) origin {
-	if p == nil {
-		return now
-	}
-	from := p.from
-	from.known = now.known
-	return from
-}
-
 // Excluded returns whether no schedule selects a PVC, because it is annotated so.
 func Excluded(claim *corev1.PersistentVolumeClaim) bool {
 	_, excluded := claim.Annotations[v1alpha1.AnnotationExclude]

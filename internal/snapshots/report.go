@@ -34,35 +34,31 @@ type reporter struct {
 	deletes  *deletes
 	// turned warns of conditions that turn False.
 	turned report.Turned
-	// origin returns the origin of a schedule. Nil: none is a child.
+	// origin returns the origin of a schedule.
 	origin func(*v1alpha1.SnapshotSchedule) origin
 
 	mu sync.Mutex
-	// schedules are the reported problems of schedules themselves. Those of PVCs are
-	// in the previous status of their key.
-	schedules map[types.NamespacedName]scheduleReport
-	// kept are the last reports that snapshots wait to be deleted.
-	kept map[types.NamespacedName]keptReport
+	// reported are the last reports about schedules themselves. Those of PVCs are in the previous status of their key.
+	reported map[aboutSchedule]lastReport
 }
 
-// keptReport is what a report that snapshots wait to be deleted was about.
-type keptReport struct {
-	uid        types.UID
-	generation int64
-	reason     string
+// aboutSchedule is what is reported of a schedule: its own problem or, with kept, that snapshots wait to be deleted.
+type aboutSchedule struct {
+	schedule types.NamespacedName
+	kept     bool
 }
 
-// scheduleReport is of one UID: a schedule that is deleted and created again may
-// show as updated, and its problem is new.
-type scheduleReport struct {
-	uid     types.UID
-	problem Problem
+// lastReport is of one UID: a schedule that is deleted and created again may show as updated, and its problem is new.
+type lastReport struct {
+	uid             types.UID
+	generation      int64
+	reason, message string
 }
 
 func newReporter(r events.EventRecorder, c clock.PassiveClock, f *inFlight, m *metrics.Metrics) *reporter {
 	return &reporter{
 		events: r, clock: c, inFlight: f, metrics: m, deletes: newDeletes(f.stores, m), turned: report.Turned{Events: r},
-		schedules: map[types.NamespacedName]scheduleReport{}, kept: map[types.NamespacedName]keptReport{},
+		origin: func(*v1alpha1.SnapshotSchedule) origin { return origin{} }, reported: map[aboutSchedule]lastReport{},
 	}
 }
 
@@ -159,16 +155,7 @@ func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, mapKey string, before
 // warnOfKept reports that snapshots wait to be deleted, once for each generation of a
 // schedule and reason, whichever PVC is reconciled first: an edit concerns all.
 func (r *reporter) warnOfKept(s *v1alpha1.SnapshotSchedule, n keptForNow) {
-	found := keptReport{uid: s.UID, generation: s.Generation, reason: n.reason()}
-	if found.reason == "" {
-		return
-	}
-	name := client.ObjectKeyFromObject(s)
-	r.mu.Lock()
-	known := r.kept[name]
-	r.kept[name] = found
-	r.mu.Unlock()
-	if known != found {
+	if n.reason() != "" && r.isNew(s, true, lastReport{uid: s.UID, generation: s.Generation, reason: n.reason()}) {
 		r.warn(s, Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: keptWarning(n)})
 	}
 }
@@ -176,26 +163,21 @@ func (r *reporter) warnOfKept(s *v1alpha1.SnapshotSchedule, n keptForNow) {
 // reportSchedule reports a problem of the schedule itself, whichever PVC is
 // reconciled first.
 func (r *reporter) reportSchedule(s *v1alpha1.SnapshotSchedule) {
-	name, found := client.ObjectKeyFromObject(s), scheduleReport{uid: s.UID, problem: scheduleProblem(s, r.originOf(s))}
-	r.mu.Lock()
-	known := r.schedules[name]
-	if found.problem.Reason == "" {
-		delete(r.schedules, name)
-	} else {
-		r.schedules[name] = found
-	}
-	r.mu.Unlock()
-	if found.problem.Reason != "" && found != known {
-		r.warn(s, found.problem)
+	if p := scheduleProblem(s, r.origin(s)); r.isNew(s, false, lastReport{uid: s.UID, reason: p.Reason, message: p.Message}) {
+		r.warn(s, p)
 	}
 }
 
-// originOf returns the origin of a schedule.
-func (r *reporter) originOf(s *v1alpha1.SnapshotSchedule) origin {
-	if r.origin == nil {
-		return origin{}
+// isNew keeps a report, and returns whether it is another one than the last. Without a reason, there is nothing to report.
+func (r *reporter) isNew(s *v1alpha1.SnapshotSchedule, kept bool, found lastReport) bool {
+	about := aboutSchedule{client.ObjectKeyFromObject(s), kept}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.reported[about]
+	if r.reported[about] = found; found.reason == "" {
+		delete(r.reported, about)
 	}
-	return r.origin(s)
+	return found.reason != "" && known != found
 }
 
 // forget drops what is known of a schedule that is deleted.
@@ -203,8 +185,8 @@ func (r *reporter) forget(schedule types.NamespacedName) {
 	r.turned.Forget(schedule)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.schedules, schedule)
-	delete(r.kept, schedule)
+	delete(r.reported, aboutSchedule{schedule, false})
+	delete(r.reported, aboutSchedule{schedule, true})
 	r.deletes.forget(schedule)
 }
 

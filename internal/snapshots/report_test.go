@@ -36,7 +36,7 @@ type testReporter struct {
 func newTestReporter() *testReporter {
 	recorder, c := events.NewFakeRecorder(100), clocktesting.NewFakePassiveClock(noon)
 	return &testReporter{
-		reporter: newReporter(recorder, c, newInFlight(Options{Clock: c, Stores: NewStores()}, 0), testMetrics),
+		reporter: newReporter(recorder, c, testInFlight(Options{Clock: c, Stores: NewStores()}, 0), testMetrics),
 		recorder: recorder, previous: map[types.UID]map[string]any{},
 	}
 }

@@ -65,7 +65,7 @@ func SetupWithManager(
 	f := newInFlight(o, maxInFlight)
 	c := mapController(o, mgr.GetEventRecorder(Name), f, m)
 	c.Status.Unwritten = unwritten
-	unprotected := unprotectedIn(mgr, o, f.classesKnown)
+	unprotected := unprotectedIn(mgr, o, f)
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // while this process leads
 		defer m.Lead(metrics.Sources{Drivers: f.counts, Unprotected: func() map[string]int { return unprotected(ctx) }})()
 		<-ctx.Done()
@@ -84,37 +84,19 @@ func MapController(o Options, recorder events.EventRecorder, maxInFlight int) ma
 
 func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *metrics.Metrics) mapcontroller.MapController {
 	r, ofGroups := newReporter(recorder, o.Clock, f, m), members.New(o)
-	var relatedKinds []mapcontroller.Input
-	originIn := func(*v1alpha1.SnapshotSchedule) origin { return origin{} }
-	clusterWide := len(o.Namespaces) == 0 // else Roles must suffice
-	c := kinds()
-	if clusterWide {
-		relatedKinds = append(relatedKinds, mapcontroller.Input{Object: &snapshotv1.VolumeSnapshotClass{}, Changed: classChanged},
-			mapcontroller.Input{Object: anyGroupClass, Changed: classChanged, Optional: true},
-			mapcontroller.Input{Object: fleetKind, Live: true, Changed: specChanged, Concerns: func(f, s client.Object) bool {
-				return f.GetName() == s.GetName()
+	c, from, clusterWide := kinds(), func(*v1alpha1.SnapshotSchedule, any) origin { return origin{} }, len(o.Namespaces) == 0
+	if clusterWide { // else Roles must suffice
+		c.Related.Kinds = []mapcontroller.Input{
+			{Object: &snapshotv1.VolumeSnapshotClass{}, Changed: classChanged},
+			{Object: anyGroupClass, Changed: classChanged, Optional: true},
+			{Object: fleetKind, Live: true, Changed: specChanged, Concerns: func(f, s client.Object) bool { return f.GetName() == s.GetName() }},
+			{Object: namespaceKind, Live: true, Changed: clusterschedules.ExclusionChanged, Concerns: func(namespace, s client.Object) bool {
+				return namespace.GetName() == s.GetNamespace() && len(originObjects(o.Stores, s)) > 0
 			}},
-			mapcontroller.Input{
-				Object: namespaceKind, Live: true, Changed: clusterschedules.ExclusionChanged,
-				Concerns: func(namespace, s client.Object) bool {
-					return namespace.GetName() == s.GetNamespace() && len(originObjects(o.Stores, s)) > 0
-				},
-			})
-		listed := fleetsListed(o.Stores)
-		originIn = func(s *v1alpha1.SnapshotSchedule) origin {
-			from := originOf(s, originObjects(o.Stores, s))
-			from.known = listed()
-			return from
 		}
-		c.Governing = mapcontroller.Governing{
-			Objects: func(parent client.Object) []client.Object { return originObjects(o.Stores, parent) },
-			Compile: func(parent client.Object, governors []client.Object) (mapcontroller.Program, error) {
-				s := parent.(*v1alpha1.SnapshotSchedule)
-				return compileFor(s, originOf(s, governors), true, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
-			},
-		}
+		c.Governors = func(parent client.Object) []client.Object { return originObjects(o.Stores, parent) }
+		from = originsIn(o.Stores)
 	}
-	r.origin = originIn
 	for i := range c.Outputs {
 		c.Outputs[i].OnChange = func(parent types.NamespacedName, before, after client.Object) {
 			f.event(parent, before, after)
@@ -122,22 +104,23 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		}
 	}
 	c.Outputs[1].Children.Cached = ofGroups.Of
-	c.Compile = func(parent client.Object) (mapcontroller.Program, error) {
-		s := parent.(*v1alpha1.SnapshotSchedule)
-		return compileFor(s, originIn(s), clusterWide, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
+	c.Compile = func(parent client.Object, governors ...client.Object) (mapcontroller.Program, error) {
+		s, of := parent.(*v1alpha1.SnapshotSchedule), origin{}
+		if clusterWide {
+			of = originOf(s, governors)
+		}
+		return compileFor(s, of, clusterWide, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
 	}
 	c.Related.Objects = func(parent client.Object, seen mapcontroller.Observation) []client.Object {
 		restores := o.Stores.ByIndex(nil, anyClaim, restoresIndex, parent.GetNamespace())
 		leaving := leavingFrom(o.Stores, parent.GetNamespace(), func() []client.Object { return seen.Outputs })
 		return slices.Concat(restores, leaving, f.allClasses(), f.related(parent.GetNamespace(), seen))
 	}
-	c.Related.Kinds, c.Related.Prepare = relatedKinds, ofGroups.Start
-	c.ParentChanged = scheduleChanged
-	var wakeStatus func(types.NamespacedName, time.Duration)
+	c.Related.Prepare, c.ParentChanged, c.Gate = ofGroups.Start, scheduleChanged, f.allow
 	c.Connect = func(a mapcontroller.Access) {
-		f.outputs, f.madeFrom, f.decided, ofGroups.Engine, wakeStatus = a.Outputs, a.MadeFrom, a.Parent, a, a.WakeStatus
+		f.engine, ofGroups.Engine = a, a
+		r.origin = func(s *v1alpha1.SnapshotSchedule) origin { return from(s, a.Spec(client.ObjectKeyFromObject(s))) }
 	}
-	c.Gate = mapcontroller.Gate{Allow: f.allow, Start: f.queue.Start}
 	c.Status.OfKey = func(parent client.Object, mapKey string, previous, decided any, outcome mapcontroller.Outcome) any {
 		key := mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey}
 		outcome.Failed = append(outcome.Failed, ofGroups.Failed(key)...)
@@ -151,44 +134,48 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		m.Forget(schedule)
 	}
 	c.Status.Written = r.statusWritten
-	from := func(s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) origin {
-		p, _ := known.Spec.(*program)
-		return p.originAt(originIn(s))
-	}
 	c.Status.Recording = mapcontroller.Recording{
 		Field: "retention",
 		IsDue: func(now time.Time, parent client.Object, known mapcontroller.Summary) bool {
 			s := parent.(*v1alpha1.SnapshotSchedule)
-			return recordsTime(now, s, from(s, known))
+			return recordsTime(now, s, from(s, known.Spec))
 		},
 		Ensure: func(parent client.Object) {
 			s := parent.(*v1alpha1.SnapshotSchedule)
-			s.Status.Retention = ownerOnly(s, originIn(s))
+			s.Status.Retention = ownerOnly(s, from(s, nil))
 		},
 	}
 	c.Status.OfParent = func(now time.Time, parent client.Object, known mapcontroller.Summary) {
 		s := parent.(*v1alpha1.SnapshotSchedule)
-		from := from(s, known)
+		from := from(s, known.Spec)
 		sum := setStatusOf(now, s, from, known)
 		unmatched.explain(now, s, from)
-		if at := differsUntil(s, from); at.After(now) && wakeStatus != nil {
-			wakeStatus(client.ObjectKeyFromObject(s), at.Sub(now))
+		if at := differsUntil(s, from); at.After(now) {
+			f.engine.WakeStatus(client.ObjectKeyFromObject(s), at.Sub(now))
 		}
 		m.Measure(client.ObjectKeyFromObject(s), figuresOf(now, s, known, sum))
 	}
 	return c
 }
 
-// fleetsListed returns whether the ClusterSnapshotSchedules have been listed: before that, one that is not in the
-// cache may exist.
-func fleetsListed(stores *informer.Stores) func() bool {
+// originsIn returns the origin of a schedule: that of its program or, without one, as it is now. Before the
+// ClusterSnapshotSchedules have been listed, it is not known whether there is one that is not in the cache.
+func originsIn(stores *informer.Stores) func(s *v1alpha1.SnapshotSchedule, spec any) origin {
 	var listed atomic.Bool
 	stores.OnList(func(example runtime.Object, err error) {
 		if _, isFleet := example.(*v1alpha1.ClusterSnapshotSchedule); isFleet && err == nil {
 			listed.Store(true)
 		}
 	})
-	return listed.Load
+	return func(s *v1alpha1.SnapshotSchedule, spec any) (from origin) {
+		if p, ok := spec.(*program); ok {
+			from = p.from // a copy: the workers of all keys share the program
+		} else {
+			from = originOf(s, originObjects(stores, s))
+		}
+		from.known = listed.Load()
+		return from
+	}
 }
 
 // settles is how old a group snapshot must be before it is deleted: earlier deletes leave its

@@ -14,29 +14,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 )
 
 // unprotectedIn returns the function that counts the PVCs that no schedule protects. Before
 // the cache has every VolumeSnapshotClass, nothing is known.
-func unprotectedIn(mgr manager.Manager, o Options, classesKnown bool) func(context.Context) map[string]int {
+func unprotectedIn(mgr manager.Manager, o Options, f *inFlight) func(context.Context) map[string]int {
 	var listed atomic.Bool
 	o.Stores.OnList(func(example runtime.Object, err error) {
 		if _, isClass := example.(*snapshotv1.VolumeSnapshotClass); isClass && err == nil {
 			listed.Store(true)
 		}
 	})
-	counter := newUnprotectedCounter(o, classesKnown)
+	u := &unprotectedCounter{clock: o.Clock, stores: o.Stores, classesKnown: f.classesKnown, spec: func(s types.NamespacedName) any {
+		return f.engine.Spec(s)
+	}}
 	return func(ctx context.Context) map[string]int {
-		if classesKnown && (!listed.Load() || !classesSynced(ctx, mgr.GetCache())) {
+		if u.classesKnown && (!listed.Load() || !classesSynced(ctx, mgr.GetCache())) {
 			return nil
 		}
-		return counter.count(unprotectedPatience)
+		return u.count(unprotectedPatience)
 	}
 }
 
@@ -60,17 +63,11 @@ const (
 
 // unprotectedCounter counts unprotected PVCs at most once in unprotectedEvery.
 type unprotectedCounter struct {
-	clock  clock.PassiveClock
-	stores *Stores
-	// compile is newProgram.
-	compile      func(s *v1alpha1.SnapshotSchedule, from origin, classesKnown bool) (*program, error)
+	clock        clock.PassiveClock
+	stores       *Stores
 	classesKnown bool
-	// governors are those of a schedule. Nil: there are none.
-	governors func(s *v1alpha1.SnapshotSchedule) []client.Object
-
-	// programs are those of the schedules that protect, as the informer holds them: a
-	// schedule that has changed, or what governs it, is another object. They are compiled once.
-	programs map[*v1alpha1.SnapshotSchedule]protecting
+	// spec returns the program of a schedule; nil if its spec is invalid.
+	spec func(schedule types.NamespacedName) any
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -79,20 +76,6 @@ type unprotectedCounter struct {
 	took    time.Duration
 	// running is closed at the end of the count that runs; nil if none does.
 	running chan struct{}
-}
-
-func newUnprotectedCounter(o Options, classesKnown bool) *unprotectedCounter {
-	u := &unprotectedCounter{clock: o.Clock, stores: o.Stores, compile: newProgram, classesKnown: classesKnown}
-	if len(o.Namespaces) == 0 {
-		u.governors = func(s *v1alpha1.SnapshotSchedule) []client.Object { return originObjects(o.Stores, s) }
-	}
-	return u
-}
-
-// protecting is a compiled schedule, and what it was compiled with.
-type protecting struct {
-	program   *program
-	governors []client.Object
 }
 
 // count returns the last count, which must not be changed; nil if there is none. It waits
@@ -136,25 +119,10 @@ func (u *unprotectedCounter) run(done chan struct{}) {
 
 // protecting returns the programs of each namespace that protect PVCs.
 func (u *unprotectedCounter) protecting() map[string][]*program {
-	before, all := u.programs, map[string][]*program{}
-	u.programs = map[*v1alpha1.SnapshotSchedule]protecting{}
-	for _, o := range u.stores.List(&v1alpha1.SnapshotSchedule{}, "") {
-		s := o.(*v1alpha1.SnapshotSchedule)
-		if s.DeletionTimestamp != nil {
-			continue
-		}
-		var governors []client.Object
-		if u.governors != nil {
-			governors = u.governors(s)
-		}
-		p, known := before[s]
-		if !known || !slices.Equal(p.governors, governors) {
-			p.governors = governors
-			p.program, _ = u.compile(s, originOf(s, governors), u.classesKnown) // nil if the spec is invalid
-		}
-		u.programs[s] = p
-		if p.program != nil && !p.program.spec.suspend {
-			all[s.Namespace] = append(all[s.Namespace], p.program)
+	all := map[string][]*program{}
+	for _, s := range u.stores.List(anySchedule, "") {
+		if p, valid := u.spec(client.ObjectKeyFromObject(s)).(*program); valid && !p.spec.suspend && !backup.Terminating(s) {
+			all[s.GetNamespace()] = append(all[s.GetNamespace()], p)
 		}
 	}
 	return all

@@ -73,7 +73,7 @@ func groupOfMany(pvcs int, elsewhere bool) mapcontroller.Observation {
 func TestSnapshotsOfTheVolumesOfAGroupComeOnce(t *testing.T) {
 	f := newFlight(10, limited(class("fast", testDriver), "max-per-volume", "5"), every("6h").grouped().SnapshotSchedule)
 	of, looked := group(time.Hour, "a b", "").VolumeGroupSnapshot, 0
-	f.madeFrom = func(string, string) []client.Object {
+	f.engine.MadeFrom = func(string, string) []client.Object {
 		looked++
 		return []client.Object{of}
 	}
@@ -104,7 +104,7 @@ func TestSnapshotsThatComeAndGoMakeTheirVolumeWait(t *testing.T) {
 		})
 	}
 	steady, looked := false, 0
-	f.madeFrom = func(string, string) []client.Object {
+	f.engine.MadeFrom = func(string, string) []client.Object {
 		if looked++; !f.mu.TryLock() {
 			t.Fatal("looks up under the lock")
 		}
@@ -116,7 +116,7 @@ func TestSnapshotsThatComeAndGoMakeTheirVolumeWait(t *testing.T) {
 		return nil
 	}
 	later := map[string]time.Duration{}
-	f.wake = func(req mapcontroller.Request, after time.Duration) { later[req.MapKey] = after }
+	f.engine.Enqueue = func(req mapcontroller.Request, after time.Duration) { later[req.MapKey] = after }
 	create := []mapcontroller.Desired{{
 		Object: snapshotOf(s, claim("data"), nil, noon), Limit: testDriver, Since: noon,
 	}}

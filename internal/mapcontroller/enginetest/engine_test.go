@@ -193,7 +193,7 @@ func (o *operator) mapController() *mapcontroller.MapController {
 }
 
 // compile leaves the selector to the engine.
-func (o *operator) compile(parent client.Object) (mapcontroller.Program, error) {
+func (o *operator) compile(parent client.Object, _ ...client.Object) (mapcontroller.Program, error) {
 	b := parent.(*Bucket)
 	if b.Spec.Invalid {
 		return mapcontroller.Program{}, errors.New("spec.invalid is set")

@@ -108,7 +108,7 @@ func (s *sets) change(c *mapcontroller.MapController) {
 	c.ParentChanged = func(before, after client.Object) bool {
 		return before.GetAnnotations()[dropNote] != after.GetAnnotations()[dropNote]
 	}
-	c.Compile = func(parent client.Object) (mapcontroller.Program, error) {
+	c.Compile = func(parent client.Object, _ ...client.Object) (mapcontroller.Program, error) {
 		_, drop := parent.GetAnnotations()[dropNote]
 		return mapcontroller.Program{
 			NeedsOptional: true,

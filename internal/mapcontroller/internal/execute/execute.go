@@ -28,7 +28,7 @@ type Executor struct {
 	Guard    *guard.Guard
 	Attempts *queue.Attempts
 	Pace     *queue.Pace
-	// MayCreate is the Allow of the MapController's Gate. If nil, nothing waits.
+	// MayCreate is the MapController's Gate. If nil, nothing waits.
 	MayCreate func(req plan.Request, create []plan.Desired, outputs []client.Object) (why string)
 	// KindMissing is called when a write finds that a kind may be missing.
 	KindMissing func()
