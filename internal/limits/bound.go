@@ -69,21 +69,24 @@ type bound struct {
 	// strict: the size is never exceeded for fairness.
 	strict bool
 	// flights are a heap: the one that ends first is first.
-	flights []*flight
+	flights ordered[*flight]
 	// perNamespace is the sum of each, and capped is how much is within the half of a namespace.
 	perNamespace map[string]int
 	capped       int
 }
 
 func newBound(which int) bound {
-	return bound{which: which, strict: which == pending, perNamespace: map[string]int{}}
+	return bound{which: which, strict: which == pending, perNamespace: map[string]int{}, flights: ordered[*flight]{
+		before: func(a, b *flight) bool { return a.ends[which].Before(b.ends[which]) },
+		index:  func(f *flight) *int { return &f.index[which] },
+	}}
 }
 
 func (b *bound) add(f *flight) {
 	if f.ends[b.which].IsZero() {
 		return
 	}
-	heap.Push(b, f)
+	heap.Push(&b.flights, f)
 	b.count(f.id.namespace, f.weight)
 }
 
@@ -91,7 +94,7 @@ func (b *bound) remove(f *flight) {
 	if f.ends[b.which].IsZero() {
 		return
 	}
-	heap.Remove(b, f.index[b.which])
+	heap.Remove(&b.flights, f.index[b.which])
 	b.count(f.id.namespace, -f.weight)
 }
 
@@ -118,15 +121,15 @@ func (b *bound) resize(size int) {
 // ended returns a flight that has ended, or nil. None is in flight for longer than longest
 // from now, except after the clock was set back.
 func (b *bound) ended(now time.Time) *flight {
-	if len(b.flights) == 0 {
+	if b.flights.Len() == 0 {
 		return nil
 	}
-	if last := now.Add(longest); b.which == inFlight && b.flights[0].ends[inFlight].After(last) {
-		for _, f := range b.flights {
+	if last := now.Add(longest); b.which == inFlight && b.flights.all[0].ends[inFlight].After(last) {
+		for _, f := range b.flights.all {
 			f.ends[inFlight] = last
 		}
 	}
-	if first := b.flights[0]; !now.Before(first.ends[b.which]) {
+	if first := b.flights.all[0]; !now.Before(first.ends[b.which]) {
 		return first
 	}
 	return nil
@@ -165,35 +168,4 @@ func (b *bound) fits(weight int, waiting map[string]int) bool {
 // beyond half, unless it has no other.
 func (b *bound) shared(namespace string, weight int) bool {
 	return b.size == 0 || b.perNamespace[namespace] == 0 || b.perNamespace[namespace]+weight <= b.half()
-}
-
-// Len implements heap.Interface.
-func (b *bound) Len() int { return len(b.flights) }
-
-// Less implements heap.Interface.
-func (b *bound) Less(i, j int) bool {
-	return b.flights[i].ends[b.which].Before(b.flights[j].ends[b.which])
-}
-
-// Swap implements heap.Interface.
-func (b *bound) Swap(i, j int) {
-	h := b.flights
-	h[i], h[j] = h[j], h[i]
-	h[i].index[b.which], h[j].index[b.which] = i, j
-}
-
-// Push implements heap.Interface.
-func (b *bound) Push(x any) {
-	f := x.(*flight)
-	f.index[b.which] = len(b.flights)
-	b.flights = append(b.flights, f)
-}
-
-// Pop implements heap.Interface.
-func (b *bound) Pop() any {
-	last := len(b.flights) - 1
-	f := b.flights[last]
-	b.flights[last] = nil
-	b.flights = b.flights[:last]
-	return f
 }

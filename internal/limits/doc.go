@@ -13,5 +13,5 @@
 //	reserve.go for which namespace's group a driver is reserved
 //	volume.go  what the volume of a PVC takes, and who waits for it
 //	queue.go   the keys that wait for a driver, and which is next
-//	ring.go    members in the order in which they are next
+//	ring.go    members in the order in which they are next, and heaps whose items can be removed
 package limits

@@ -67,7 +67,7 @@ func (lim *limit) remove(f *flight) {
 
 // idle returns whether nothing counts or waits, and no reservation is remembered.
 func (lim *limit) idle(now time.Time) bool {
-	if lim.bounds[inFlight].Len() > 0 || lim.bounds[pending].Len() > 0 || len(lim.queue.waiting) > 0 {
+	if lim.bounds[inFlight].flights.Len() > 0 || lim.bounds[pending].flights.Len() > 0 || len(lim.queue.waiting) > 0 {
 		return false
 	}
 	for namespace := range lim.spans {
@@ -195,8 +195,8 @@ func (lim *limit) reason(req Request) Reason {
 func (lim *limit) ends() (first time.Time, ok bool) {
 	first = never
 	for i := range lim.bounds {
-		if b := &lim.bounds[i]; b.Len() > 0 && b.flights[0].ends[i].Before(first) {
-			first = b.flights[0].ends[i]
+		if b := &lim.bounds[i]; b.flights.Len() > 0 && b.flights.all[0].ends[i].Before(first) {
+			first = b.flights.all[0].ends[i]
 		}
 	}
 	if lim.reserved != nil && lim.reserved.until.Before(first) {

@@ -72,7 +72,7 @@ func (l *Limits) MayCreate(now time.Time, c Create) (Reason, []Wake) {
 	if existing == nil {
 		if why, of, until := l.refuses(now, &c); why != "" {
 			l.leaveVolume(req) // the reason applies to every key of the volume, so that no key is woken for it
-			l.giveUp(now, req)
+			l.leaveOthers(now, req, nil)
 			l.waitFor(now, &c, of, until)
 			l.settle(now, lim)
 			return why, l.take()
@@ -108,12 +108,9 @@ func (l *Limits) asks(now time.Time, lim *limit, c *Create, existing *flight) Re
 // Leave says that a key has nothing to create.
 func (l *Limits) Leave(now time.Time, req Request) []Wake {
 	l.volumeChanged(now, l.leaveVolume(req))
-	l.giveUp(now, req)
+	l.leaveOthers(now, req, nil)
 	return l.take()
 }
-
-// giveUp makes a key give up what it waits for or was woken for.
-func (l *Limits) giveUp(now time.Time, req Request) { l.leaveOthers(now, req, nil) }
 
 // leaveOthers makes a key give up what it waits for or was woken for, but of one limit.
 func (l *Limits) leaveOthers(now time.Time, req Request, except *limit) {
@@ -166,7 +163,8 @@ func (l *Limits) Seen(now time.Time, s Snapshot, at Stage) []Wake {
 	}
 	lim := l.limit(s.Limit)
 	if f := l.flights[s.id()]; f != nil && f.limit != lim {
-		l.remove(now, s.id())
+		l.free(now, f)
+		l.settle(now, f.limit)
 		lim = l.limit(s.Limit)
 	}
 	l.put(now, lim, &s, ends, true)
@@ -176,15 +174,11 @@ func (l *Limits) Seen(now time.Time, s Snapshot, at Stage) []Wake {
 
 // Remove says that a snapshot is finished, is deleted, or does not count for another reason.
 func (l *Limits) Remove(now time.Time, namespace, name string) []Wake {
-	l.remove(now, snapshotID(namespace, name))
-	return l.take()
-}
-
-func (l *Limits) remove(now time.Time, of id) {
-	if f := l.flights[of]; f != nil {
+	if f := l.flights[snapshotID(namespace, name)]; f != nil {
 		l.free(now, f)
 		l.settle(now, f.limit)
 	}
+	return l.take()
 }
 
 // VolumeChanged says that a volume may have room for a snapshot.
@@ -236,7 +230,7 @@ func (l *Limits) Counts(now time.Time) map[string]Count {
 	all := make(map[string]Count, len(l.limits))
 	for name, lim := range l.limits {
 		c := Count{Waiting: len(lim.queue.waiting)}
-		for _, f := range lim.bounds[inFlight].flights { // those that have ended are freed by what wakes the next key
+		for _, f := range lim.bounds[inFlight].flights.all { // those that have ended are freed by what wakes the next key
 			if now.Before(f.ends[inFlight]) {
 				c.InFlight += f.weight
 			}
@@ -314,15 +308,14 @@ func (l *Limits) put(now time.Time, lim *limit, s *Snapshot, ends [bounds]time.T
 	if before.same(lim, s, ends, cached) {
 		return // each pass over its key sees it again
 	}
-	shown := before != nil && !before.cached && cached
 	if before != nil {
 		l.drop(before)
 	}
 	l.add(lim, &flight{
 		id: s.id(), schedule: s.Schedule, volumes: s.Volumes, weight: s.weight(), ends: ends, cached: cached, granted: now,
 	})
-	for _, volume := range s.Volumes {
-		if shown {
+	if before != nil && !before.cached && cached {
+		for _, volume := range s.Volumes {
 			l.volumeChanged(now, volume)
 		}
 	}

@@ -69,7 +69,7 @@ func (q *queue) push(w *waiter) {
 	q.waiting[w.req] = w
 	q.keys[w.namespace()]++
 	namespace := q.namespaces[w.kind()].get(w.namespace(), q.nextPosition(), func() schedules { return schedules{newRing[*waiters]()} })
-	heap.Push(namespace.of.get(w.req.Parent.Name, q.positions, func() *waiters { return &waiters{} }).of, w)
+	heap.Push(namespace.of.get(w.req.Parent.Name, q.positions, newWaiters).of, w)
 }
 
 func (q *queue) nextPosition() int { q.positions++; return q.positions }
@@ -111,7 +111,7 @@ func (q *queue) of(parent types.NamespacedName) (keys []Request) {
 			continue
 		}
 		if schedule := namespace.of.find(parent.Name); schedule != nil {
-			for _, w := range *schedule.of {
+			for _, w := range schedule.of.all {
 				keys = append(keys, w.req)
 			}
 		}
@@ -145,7 +145,7 @@ func (q *queue) last(namespace, schedule string) {
 }
 
 // next returns the next key of a kind of a namespace.
-func (s *schedules) next() *waiter { return (*memberOf[*waiters](s.first()).of)[0] }
+func (s *schedules) next() *waiter { return memberOf[*waiters](s.first()).of.all[0] }
 
 // before returns whether one of two keys, each the next of its namespace and kind, comes before the other.
 func (q *queue) before(a, b *waiter) bool {
@@ -172,35 +172,14 @@ func (q *queue) first() Request {
 	return Request{}
 }
 
-// waiters implements heap.Interface: the key that has waited longest is first.
-type waiters []*waiter
+// waiters are the keys of a schedule: the one that has waited longest is first.
+type waiters = ordered[*waiter]
 
-func (h waiters) Len() int { return len(h) }
-
-func (h waiters) Less(i, j int) bool {
-	if c := h[i].since.Compare(h[j].since); c != 0 {
-		return c < 0
-	}
-	return h[i].arrival < h[j].arrival
-}
-
-func (h waiters) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push implements heap.Interface.
-func (h *waiters) Push(x any) {
-	w := x.(*waiter)
-	w.index = len(*h)
-	*h = append(*h, w)
-}
-
-// Pop implements heap.Interface.
-func (h *waiters) Pop() any {
-	last := len(*h) - 1
-	w := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return w
+func newWaiters() *waiters {
+	return &waiters{index: func(w *waiter) *int { return &w.index }, before: func(a, b *waiter) bool {
+		if c := a.since.Compare(b.since); c != 0 {
+			return c < 0
+		}
+		return a.arrival < b.arrival
+	}}
 }

@@ -57,3 +57,32 @@ func (r *ring[T]) last(name string, position int) {
 		r.order.MoveToBack(e)
 	}
 }
+
+// ordered implements heap.Interface. Each of its items knows its index, so that it can be removed.
+type ordered[T any] struct {
+	all    []T
+	before func(a, b T) bool
+	index  func(T) *int
+}
+
+func (h *ordered[T]) Len() int           { return len(h.all) }
+func (h *ordered[T]) Less(i, j int) bool { return h.before(h.all[i], h.all[j]) }
+
+func (h *ordered[T]) Swap(i, j int) {
+	h.all[i], h.all[j] = h.all[j], h.all[i]
+	*h.index(h.all[i]), *h.index(h.all[j]) = i, j
+}
+
+// Push implements heap.Interface.
+func (h *ordered[T]) Push(x any) {
+	*h.index(x.(T)) = len(h.all)
+	h.all = append(h.all, x.(T))
+}
+
+// Pop implements heap.Interface.
+func (h *ordered[T]) Pop() any {
+	last := h.all[len(h.all)-1]
+	clear(h.all[len(h.all)-1:])
+	h.all = h.all[:len(h.all)-1]
+	return last
+}

@@ -30,13 +30,19 @@ type backups struct {
 	outputs []client.Object
 	// leaving is a PVC that is being deleted, of the name of one that is gone; nil if there is none.
 	leaving client.Object
-	// held are, for each group snapshot, its members that count, by the UID of the PVC.
-	held []map[types.UID]*snapshotv1.VolumeSnapshot
-	// lacks are, for each group snapshot, the PVCs of its record without a member; doubled those with several, deleted those
-	// whose member is being deleted, and strangers the members of which the record knows no PVC.
-	lacks, doubled, deleted, strangers [][]string
+	// members are those of each group snapshot.
+	members []groupMembers
 	// elsewhere are those of other keys of the schedule that the PVCs of a group are, or were, in.
 	elsewhere *backups
+}
+
+// groupMembers are the members of a group snapshot.
+type groupMembers struct {
+	// held are those that count, by the UID of the PVC.
+	held map[types.UID]*snapshotv1.VolumeSnapshot
+	// lacks are the PVCs of the record without a member; doubled those with several, deleted those whose member is being
+	// deleted, and strangers the members of which the record knows no PVC.
+	lacks, doubled, deleted, strangers []string
 }
 
 // backupsOf returns the snapshots of a key, or its group snapshots. Whoever may create snapshots can put any map key on them. The
@@ -162,25 +168,24 @@ func (g *backups) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, names 
 			s.HeldUntil = until
 		}
 	}
-	byClaim, strangers := membersByClaim(of, record)
+	members := groupMembers{held: map[types.UID]*snapshotv1.VolumeSnapshot{}}
+	byClaim := members.byClaim(of, record)
 	if s.Uncut() {
 		g.sourcesChange(record, names)
 	}
 	var parts []retention.Part
-	var lacks, doubled, deleted []string
-	held := map[types.UID]*snapshotv1.VolumeSnapshot{}
 	for _, name := range slices.Sorted(maps.Keys(record)) {
 		uid, found := record[name], byClaim[name]
 		if len(found) > 1 {
-			doubled = append(doubled, name)
+			members.doubled = append(members.doubled, name)
 		}
 		switch best := bestMember(found); {
-		case best == nil || held[uid] != nil: // the record has a UID twice
-			lacks = append(lacks, name)
+		case best == nil || members.held[uid] != nil: // the record has a UID twice
+			members.lacks = append(members.lacks, name)
 		case backup.Terminating(best):
-			deleted = append(deleted, name)
+			members.deleted = append(members.deleted, name)
 		default:
-			held[uid] = best
+			members.held[uid] = best
 			m := backup.Of(best)
 			parts = append(parts, retention.Part{
 				UID: string(uid), Ready: m.ReadyToUse, HasError: m.HasError, ErrorTime: m.ErrorTime,
@@ -191,9 +196,7 @@ func (g *backups) add(v *groupv1.VolumeGroupSnapshot, of []client.Object, names 
 	if s.Uncut() || s.Deleting {
 		parts = nil
 	}
-	g.outputs, g.held = append(g.outputs, v), append(g.held, held)
-	g.lacks, g.doubled = append(g.lacks, lacks), append(g.doubled, doubled)
-	g.deleted, g.strangers = append(g.deleted, deleted), append(g.strangers, strangers)
+	g.outputs, g.members = append(g.outputs, v), append(g.members, members)
 	g.Whole.Snapshots, g.Parts = append(g.Whole.Snapshots, s), append(g.Parts, parts)
 }
 
@@ -226,22 +229,18 @@ func bestMember(of []*snapshotv1.VolumeSnapshot) (best *snapshotv1.VolumeSnapsho
 	return best
 }
 
-// membersByClaim returns members by the PVC of the record that they name, and what the others
-// name.
-func membersByClaim(
-	of []client.Object, record map[string]types.UID,
-) (byClaim map[string][]*snapshotv1.VolumeSnapshot, strangers []string) {
-	byClaim = map[string][]*snapshotv1.VolumeSnapshot{}
+// byClaim returns members by the PVC of the record that they name. Others are strangers.
+func (m *groupMembers) byClaim(of []client.Object, record map[string]types.UID) map[string][]*snapshotv1.VolumeSnapshot {
+	byClaim := map[string][]*snapshotv1.VolumeSnapshot{}
 	for _, o := range of {
-		m := o.(*snapshotv1.VolumeSnapshot)
-		name := backup.ClaimName(m)
+		name := backup.ClaimName(o)
 		if _, known := record[name]; known {
-			byClaim[name] = append(byClaim[name], m)
+			byClaim[name] = append(byClaim[name], o.(*snapshotv1.VolumeSnapshot))
 		} else {
-			strangers = append(strangers, cmp.Or(name, m.Name))
+			m.strangers = append(m.strangers, cmp.Or(name, o.GetName()))
 		}
 	}
-	return byClaim, strangers
+	return byClaim
 }
 
 // of returns what holds a PVC: its snapshots, or the members as objects, and as snapshots of its series.
@@ -250,8 +249,8 @@ func (g *backups) of(claim *corev1.PersistentVolumeClaim) (found []client.Object
 		return g.outputs, g.Whole.Snapshots
 	}
 	for i := range g.outputs {
-		if len(g.Parts[i]) > 0 && g.held[i][claim.UID] != nil {
-			found = append(found, g.held[i][claim.UID])
+		if m := g.members[i].held[claim.UID]; len(g.Parts[i]) > 0 && m != nil {
+			found = append(found, m)
 		}
 	}
 	return found, g.Of(string(claim.UID)).Snapshots
@@ -303,7 +302,7 @@ func (g *backups) has(i int, readyDeadline time.Duration, now time.Time) func(*c
 		record = backup.ClaimsOf(v)
 	}
 	return func(claim *corev1.PersistentVolumeClaim) bool {
-		if m := g.held[i][claim.UID]; m != nil {
+		if m := g.members[i].held[claim.UID]; m != nil {
 			return state == retention.InProgress || state == retention.Ready && backup.ReadyToUse(m)
 		}
 		return record[claim.Name] == claim.UID && backup.Selects(v, claim)

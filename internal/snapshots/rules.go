@@ -305,12 +305,12 @@ func snapshotError(o observed) (found []Problem, next time.Time) {
 // memberDeleted is of the first group snapshot that is losing the data of a PVC.
 func memberDeleted(o observed) (found []Problem, next time.Time) {
 	for i, v := range o.of.backups.outputs {
-		if !o.of.backups.ofGroup || len(o.of.backups.deleted[i]) == 0 || backup.Terminating(v) {
+		if !o.of.backups.ofGroup || len(o.of.backups.members[i].deleted) == 0 || backup.Terminating(v) {
 			continue
 		}
 		return []Problem{{Reason: v1alpha1.ReasonMemberDeleted, Message: fmt.Sprintf(
 			"the data of %s in VolumeGroupSnapshot %s is lost: its VolumeSnapshot is being deleted, which cannot be undone; to take another: %s",
-			report.List(o.of.backups.deleted[i], maxTerminating), v.GetName(), o.request())}}, time.Time{}
+			report.List(o.of.backups.members[i].deleted, maxTerminating), v.GetName(), o.request())}}, time.Time{}
 	}
 	return nil, time.Time{}
 }
@@ -322,22 +322,18 @@ func groupIncomplete(o observed) (found []Problem, next time.Time) {
 	if !b.ofGroup || i < 0 {
 		return nil, time.Time{}
 	}
-	s, lacks, doubled, strangers := &b.Whole.Snapshots[i], b.lacks[i], b.doubled[i], b.strangers[i]
-	if !s.ReadyToUse || s.Deleting || len(lacks)+len(doubled)+len(strangers) == 0 {
+	s, m := &b.Whole.Snapshots[i], &b.members[i]
+	if !s.ReadyToUse || s.Deleting || len(m.lacks)+len(m.doubled)+len(m.strangers) == 0 {
 		return nil, time.Time{}
 	}
-	if due := s.AgeBase(o.seen.Now).Add(memberPatience); len(doubled)+len(strangers) == 0 && o.seen.Now.Before(due) {
+	if due := s.AgeBase(o.seen.Now).Add(memberPatience); len(m.doubled)+len(m.strangers) == 0 && o.seen.Now.Before(due) {
 		return nil, due
 	}
 	var what []string
-	if len(lacks) > 0 {
-		what = append(what, "holds no data of "+report.List(lacks, maxTerminating))
-	}
-	if len(doubled) > 0 {
-		what = append(what, "has several VolumeSnapshots of "+report.List(doubled, maxTerminating))
-	}
-	if len(strangers) > 0 {
-		what = append(what, "holds data of others: "+report.List(strangers, maxTerminating))
+	for i, names := range [...][]string{m.lacks, m.doubled, m.strangers} {
+		if text := [...]string{"holds no data of ", "has several VolumeSnapshots of ", "holds data of others: "}[i]; len(names) > 0 {
+			what = append(what, text+report.List(names, maxTerminating))
+		}
 	}
 	name := b.outputs[i].GetName()
 	message := withCommand(fmt.Sprintf("VolumeGroupSnapshot %s is ready, and %s", name, strings.Join(what, ", and ")), o.describe(name))
