@@ -76,7 +76,11 @@ func MapController(
 			return b[v1alpha1.AnnotationConfirmGeneration] != a[v1alpha1.AnnotationConfirmGeneration] ||
 				b[v1alpha1.AnnotationRequestedAt] != a[v1alpha1.AnnotationRequestedAt]
 		},
-		Connect: wakenBy(unwritten),
+		Connect: func(controller mapcontroller.Access) { // no event shows that a child's status cannot be written
+			unwritten.OnChange(func(child types.NamespacedName) {
+				controller.Enqueue(mapcontroller.Request{Parent: types.NamespacedName{Name: child.Name}, MapKey: child.Namespace}, 0)
+			})
+		},
 		ParentDeleted: func(f types.NamespacedName) {
 			m.forget(f)
 			turned.Forget(f)
@@ -89,16 +93,6 @@ func MapController(
 			},
 			Written: statusWritten(turned),
 		},
-	}
-}
-
-// wakenBy returns the engine's Connect: no event shows that a child's status cannot be
-// written.
-func wakenBy(unwritten *mapcontroller.Unwritten) func(mapcontroller.Access) {
-	return func(controller mapcontroller.Access) {
-		unwritten.OnChange(func(child types.NamespacedName) {
-			controller.Enqueue(mapcontroller.Request{Parent: types.NamespacedName{Name: child.Name}, MapKey: child.Namespace}, 0)
-		})
 	}
 }
 

@@ -35,6 +35,8 @@ type capacity struct {
 	perVolumeClass string
 	// invalid says which annotation is ignored, and why.
 	invalid string
+	// guessed is set if the driver is a guess.
+	guessed bool
 }
 
 // capacityOf returns the strictest of what the classes of a driver say; of an unknown one, what all classes say.
@@ -120,8 +122,6 @@ type volume struct {
 	held int
 	// newest is when the last snapshot of the PVC was created, of whichever volume.
 	newest time.Time
-	// guessed is set if the driver is a guess.
-	guessed bool
 }
 
 // soon is within what time a hold ends that does not count: a rollback holds all snapshots of a PVC for a day.
@@ -217,7 +217,7 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 		if len(v.terminating) > 0 {
 			p.Message += ", of which are being deleted: " + report.List(v.terminating, maxTerminating)
 		}
-		p.Message += guessText(v.guessed)
+		p.Message += guessText(v.capacity.guessed)
 		return p
 	}
 	if v.capacity.perVolume == 0 {
@@ -241,7 +241,7 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 	p.Harmless = true
 	if bound && least+v.held < v.capacity.perVolume {
 		p.Message = fmt.Sprintf("may keep as many snapshots per PVC as class %s allows, %d, and needs a place for the next: "+
-			"kubectl snapsched preview says how many it keeps%s", v.capacity.perVolumeClass, v.capacity.perVolume, guessText(v.guessed))
+			"kubectl snapsched preview says how many it keeps%s", v.capacity.perVolumeClass, v.capacity.perVolume, guessText(v.capacity.guessed))
 		return p
 	}
 	allows := fmt.Sprintf("class %s allows %d", v.capacity.perVolumeClass, v.capacity.perVolume)
@@ -249,7 +249,7 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 	if most := v.capacity.perVolume - 1 - v.held; v.fits(spec, all, most) {
 		p.Message += fmt.Sprintf(": set retention.maxCount to %d or less", most)
 	}
-	p.Message += guessText(v.guessed)
+	p.Message += guessText(v.capacity.guessed)
 	return p
 }
 
@@ -257,7 +257,7 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 // keeps everything wants it so.
 func (v *volume) fits(spec *compiled, all bool, most int) bool {
 	policy := &spec.retention
-	return !v.guessed && !all && policy.Keep == (retention.Tiers{}) && len(v.snapshots) <= most &&
+	return !v.capacity.guessed && !all && policy.Keep == (retention.Tiers{}) && len(v.snapshots) <= most &&
 		most >= max(1, policy.MinReady+policy.MinVerified)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -37,19 +38,12 @@ func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	if groups := status.Outputs.VolumeGroupSnapshots; groups != nil {
 		f.ReadySnapshots += int(groups.Total)
 	}
-	f.RecoveryPoint, f.Verified, f.NextSlot = sum.RecoveryPoint, sum.Verified, timeIn(status.NextSnapshotTime)
+	f.RecoveryPoint, f.Verified, f.NextSlot = sum.RecoveryPoint, sum.Verified, ptr.Deref(status.NextSnapshotTime, metav1.Time{}).Time
 	f.Interval = intervalOf(p.spec.rule, now)
 	f.Suspended, f.ClusterSchedule = s.Spec.Suspend, s.Labels[v1alpha1.LabelClusterSchedule]
 	f.Paused = meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRetentionPaused)
 	f.Problems = len(status.Problems) + int(status.MoreProblems)
 	return f
-}
-
-func timeIn(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Time
 }
 
 // intervalOf returns the time between two slots. For a cron expression it is the

@@ -204,7 +204,7 @@ func (j *Judge) Judge(now time.Time, of Series) Judgment {
 // observe returns what the operator would see of a series.
 func (j *Judge) observe(now time.Time, of Series) mapcontroller.Observation {
 	seen := mapcontroller.Observation{
-		Now: now, MapKey: of.MapKey, Outputs: of.Snapshots, Children: of.Members, Related: j.related(of.Restores),
+		Now: now, MapKey: of.MapKey, Outputs: of.Snapshots, Children: of.Members, Related: slices.Concat(of.Restores, j.classes.All),
 	}
 	for _, o := range of.Elsewhere {
 		if Ownership.Owns(j.program.schedule, o) {
@@ -216,13 +216,6 @@ func (j *Judge) observe(now time.Time, of Series) mapcontroller.Observation {
 		seen.Selected, seen.Unselected = append(seen.Selected, selected...), append(seen.Unselected, unselected...)
 	}
 	return seen
-}
-
-func (j *Judge) related(restores []client.Object) []client.Object {
-	if len(restores) == 0 {
-		return j.classes.All
-	}
-	return slices.Concat(restores, j.classes.All)
 }
 
 // Again decides about a series whose outputs are known to be the schedule's own,

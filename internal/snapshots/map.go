@@ -77,10 +77,8 @@ func (p *program) mapKey(seen mapcontroller.Observation) (mapcontroller.Decision
 
 // fill finds out whether the volumes of a subject have a place for a snapshot, and returns them.
 func (p *program) fill(of *subject, class *choice, storage capacity, seen mapcontroller.Observation) []volume {
+	storage.guessed = class.guessed
 	b, volumes := &of.backups, volumesOf(of.claims, storage, seen)
-	for i := range volumes {
-		volumes[i].guessed = class.guessed
-	}
 	b.Whole.VolumeFull = slices.ContainsFunc(volumes, func(v volume) bool { return v.full() }) &&
 		p.classesIn(seen).proven(class.limit, class.named, b.outputs, oldestOf(of.claims))
 	return volumes

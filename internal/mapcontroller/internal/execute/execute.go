@@ -39,7 +39,7 @@ type Executor struct {
 	// settled. Nil: no deletion waits.
 	Lingers func(parent client.Object) bool
 	// Missing returns whether an error means that a kind is not installed.
-	Missing func(context.Context, error) bool
+	Missing func(error) bool
 
 	// released holds a version of each parent to which no output refers.
 	released sync.Map

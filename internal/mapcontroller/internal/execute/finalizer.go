@@ -261,7 +261,7 @@ func (e *Executor) releaseAll(ctx context.Context, parent client.Object) error {
 				_, _, release := e.Kinds.Ownership.Claim(parent, []client.Object{o})
 				owned = append(owned, release...)
 			}, client.InNamespace(parent.GetNamespace()))
-			if err != nil && !e.hasNone(kind, parent, err) && !e.Missing(ctx, err) {
+			if err != nil && !e.hasNone(kind, parent, err) && !e.Missing(err) {
 				return err
 			}
 		}

@@ -34,7 +34,7 @@ func TestReleaseDoesNotTrustNotFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, nil, nil)
 			h.api.Fail(notFound, "list")
-			h.Missing = func(context.Context, error) bool { return missing }
+			h.Missing = func(error) bool { return missing }
 			err := h.releaseAll(t.Context(), fixture.Parent())
 			if (err == nil) != missing {
 				t.Errorf("got %v", err)
@@ -156,7 +156,7 @@ func TestReleaseKeepsTheFinalizer(t *testing.T) {
 			h := newHarness(t, nil, objects)
 			h.api.Fail(cmp.Or(test.err, errTest), test.fail)
 			h.Finalizer, h.Kinds.Ownership.OwnsByLabels = name, func(client.Object) bool { return !test.byReference }
-			h.Missing = func(context.Context, error) bool { return false }
+			h.Missing = func(error) bool { return false }
 			before := parent.DeepCopy()
 			got, err := h.Release(t.Context(), plan.Parent{Object: parent, Read: parent}, func() bool { return test.settled })
 			if want := (Released{All: test.wantNone, Changed: test.wantChanged}); got != want || (err != nil) != test.wantErr {

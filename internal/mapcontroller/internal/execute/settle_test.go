@@ -4,7 +4,6 @@
 package execute
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -60,7 +59,7 @@ func TestReleaseWaitsForOutputsToSettle(t *testing.T) {
 			h.api.Skew = test.skew
 			h.Finalizer, h.Lingers = name, func(client.Object) bool { return test.lingers }
 			h.Kinds.Ownership.OwnsByLabels = func(client.Object) bool { return test.byLabels }
-			h.Missing = func(context.Context, error) bool { return false }
+			h.Missing = func(error) bool { return false }
 			got, err := h.Release(t.Context(), plan.Parent{Object: parent, Read: parent}, func() bool { return true })
 			if err != nil || got != test.want {
 				t.Fatalf("%+v, %v; want %+v", got, err, test.want)
@@ -103,7 +102,7 @@ func TestReleaseWithoutARoleForAnOptionalKind(t *testing.T) {
 				h := newHarness(t, nil, []client.Object{parent, namespace}, out)
 				h.api.Fail(apierrors.NewForbidden(schema.GroupResource{}, "", errTest), "list")
 				h.Finalizer, h.Lingers = name, func(client.Object) bool { return test.makes }
-				h.Missing = func(context.Context, error) bool { return false }
+				h.Missing = func(error) bool { return false }
 				h.Kinds.Ownership.OwnsByLabels = func(client.Object) bool { return byLabels }
 				h.env.Clock.SetTime(fixture.Now.Add(test.later))
 				got, err := h.Release(t.Context(), plan.Parent{Object: parent, Read: parent}, func() bool { return true })

@@ -86,13 +86,11 @@ func (k *Kinds) Missing() []string { return *k.absent.Load() }
 func (k *Kinds) MissingOptional() []schema.GroupVersionKind {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.watched && !slices.ContainsFunc(k.settings.Optional, k.isUnlisted) {
+	if k.watched && !slices.ContainsFunc(k.settings.Optional, func(kind schema.GroupVersionKind) bool { return k.unlisted[kind] }) {
 		return nil
 	}
 	return k.settings.Optional
 }
-
-func (k *Kinds) isUnlisted(kind schema.GroupVersionKind) bool { return k.unlisted[kind] }
 
 // Want says that the optional kinds are needed.
 func (k *Kinds) Want() {
@@ -142,7 +140,7 @@ func (k *Kinds) Listed(kind schema.GroupVersionKind, err error) {
 
 // Explains returns whether an error came from a kind that is not installed. A 404
 // alone does not say so.
-func (k *Kinds) Explains(_ context.Context, err error) bool {
+func (k *Kinds) Explains(err error) bool {
 	if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 		return false
 	}
@@ -165,7 +163,7 @@ func (k *Kinds) check() ([]string, error) {
 		}
 		served := err == nil && slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Kind == gvk.Kind })
 		k.mu.Lock()
-		unlisted := k.isUnlisted(gvk)
+		unlisted := k.unlisted[gvk]
 		k.mu.Unlock()
 		if !served || unlisted {
 			absent = append(absent, gvk.Kind+"."+gvk.Version+"."+gvk.Group)

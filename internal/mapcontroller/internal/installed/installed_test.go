@@ -67,17 +67,17 @@ func TestKindsAreMissing(t *testing.T) {
 			}
 			// A 404 means that a kind is missing only if discovery says so.
 			notFound := apierrors.NewNotFound(schema.GroupResource{}, "a")
-			if got := k.Explains(t.Context(), notFound); got != (test.want != nil) {
+			if got := k.Explains(notFound); got != (test.want != nil) {
 				t.Errorf("explains a 404: %v", got)
 			}
 			// Somebody has to wait until the kind is back.
 			if suspected := len(k.Suspected) > 0; suspected != (test.want != nil) {
 				t.Errorf("a check is asked for: %v", suspected)
 			}
-			if got := k.Explains(t.Context(), &meta.NoKindMatchError{}); got != (test.want != nil) {
+			if got := k.Explains(&meta.NoKindMatchError{}); got != (test.want != nil) {
 				t.Errorf("explains a missing mapping: %v", got)
 			}
-			if k.Explains(t.Context(), errors.New("unavailable")) {
+			if k.Explains(errors.New("unavailable")) {
 				t.Error("explains every error")
 			}
 		})

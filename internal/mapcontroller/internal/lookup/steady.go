@@ -34,10 +34,6 @@ var seed = maphash.MakeSeed()
 
 // Observe returns since when a key has had the same inputs, and since when it has not had the same ones for After.
 func (s *Steady) Observe(req plan.Request, selected []client.Object, now time.Time) (same, began time.Time) {
-	if len(selected) == 0 {
-		s.Forget(req)
-		return same, began
-	}
 	var inputs uint64 // in any order
 	for _, o := range selected {
 		inputs += maphash.String(seed, string(o.GetUID()))
@@ -45,6 +41,12 @@ func (s *Steady) Observe(req plan.Request, selected []client.Object, now time.Ti
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	keys := s.parents[req.Parent]
+	if len(selected) == 0 {
+		if delete(keys, req.MapKey); len(keys) == 0 {
+			delete(s.parents, req.Parent)
+		}
+		return same, began
+	}
 	known, ok := keys[req.MapKey]
 	if ok && known.inputs == inputs && !known.same.After(now) { // else the clock was set back
 		return known.same, known.began
@@ -62,17 +64,6 @@ func (s *Steady) Observe(req plan.Request, selected []client.Object, now time.Ti
 	}
 	keys[req.MapKey] = known
 	return known.same, known.began
-}
-
-// Forget forgets a key.
-func (s *Steady) Forget(req plan.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if keys := s.parents[req.Parent]; keys != nil {
-		if delete(keys, req.MapKey); len(keys) == 0 {
-			delete(s.parents, req.Parent)
-		}
-	}
 }
 
 // ForgetParent forgets all keys of a parent.

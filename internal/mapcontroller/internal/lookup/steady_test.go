@@ -68,7 +68,7 @@ func TestSteadyForgets(t *testing.T) {
 		observe("p", fmt.Sprint(i), 1)
 		observe("q", fmt.Sprint(i), 1)
 	}
-	steady.Forget(plan.Request{Parent: types.NamespacedName{Name: "p"}, MapKey: "1"})
+	steady.Observe(plan.Request{Parent: types.NamespacedName{Name: "p"}, MapKey: "1"}, nil, time.Unix(1, 0)) // no input is left
 	steady.ForgetParent(types.NamespacedName{Name: "q"})
 	for _, tc := range []struct {
 		parent, key string
