@@ -5,11 +5,13 @@ package snapshots
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -172,5 +174,24 @@ func TestErrorsOfDriversAreBounded(t *testing.T) {
 	must(t, err)
 	if e := ready.(*snapshotv1.VolumeSnapshot).Status.Error; e.Message != nil {
 		t.Errorf("of a ready snapshot, %q is kept", *e.Message)
+	}
+}
+
+// The workers of keys and of statuses share what was decided.
+func TestEarlierWordsChangeNothingThatIsInUse(t *testing.T) {
+	now := driverError{snapshot: position{name: "new", created: ago(time.Hour)}, text: "limit"}
+	k := &keyStatus{Claim: "data", said: &said{error: &now, erring: true}}
+	k.add(now.problem("VolumeSnapshot"))
+	k.add(Problem{Reason: v1alpha1.ReasonSnapshotFailed, Message: "failed"})
+	published, s := k.deepCopy(), every("6h")
+	s.Status.Problems = []v1alpha1.Problem{{
+		PersistentVolumeClaim: "data", Reason: v1alpha1.ReasonSnapshotError, Message: "VolumeSnapshot new: quota", SinceTime: metav1.NewTime(ago(time.Minute)),
+	}}
+	all := withEarlier([]any{k}, s.SnapshotSchedule)
+	if got := all[0].(*keyStatus); got.said.error.text != "quota" || len(got.Problems) != 2 || !strings.Contains(got.Problems[0].Message, "quota") {
+		t.Errorf("got %+v", got)
+	}
+	if !reflect.DeepEqual(k, published) {
+		t.Errorf("a status that is in use was changed: %+v", k)
 	}
 }

@@ -54,12 +54,16 @@ func (r *testReporter) pass(
 	var untyped any // a nil *keyStatus is not a decision without a status
 	if decided != nil {
 		untyped = decided
-		published := decided.clone()
-		defer func() {
-			if !reflect.DeepEqual(decided, published) {
-				panic(fmt.Sprintf("the decided status, which is in use, was changed: %+v", decided))
-			}
-		}()
+	}
+	for _, inUse := range []any{keys[mapKey], untyped} { // status is computed from them meanwhile
+		if k, _ := inUse.(*keyStatus); k != nil {
+			published := k.deepCopy()
+			defer func() {
+				if !reflect.DeepEqual(k, published) {
+					panic(fmt.Sprintf("a status that is in use was changed: %+v", k))
+				}
+			}()
+		}
 	}
 	keys[mapKey] = r.report(s.SnapshotSchedule, mapKey, keys[mapKey], untyped, outcome)
 	status, _ = keys[mapKey].(*keyStatus)
@@ -74,6 +78,21 @@ func (r *testReporter) pass(
 			return status, reported
 		}
 	}
+}
+
+// deepCopy shares nothing that a pass could change.
+func (k *keyStatus) deepCopy() *keyStatus {
+	c := k.clone()
+	if k.said != nil {
+		c.said = new(*k.said)
+		if k.said.error != nil {
+			c.said.error = new(*k.said.error)
+		}
+	}
+	if k.pending != nil {
+		c.pending = new(*k.pending)
+	}
+	return c
 }
 
 func failure(verb mapcontroller.Verb, err error) mapcontroller.Failure {
