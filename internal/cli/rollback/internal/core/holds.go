@@ -70,7 +70,7 @@ func hold(s *State, c *Claim) (*Step, error) {
 	if changes == nil {
 		return nil, err
 	}
-	return did(1, changes, "Hold %s of PersistentVolumeClaim %s for %s", counted(len(changes)), c.Name, hours(holders.For)), err
+	return did(changes, "Hold %s of PersistentVolumeClaim %s for %s", counted(len(changes)), c.Name, hours(holders.For)), err
 }
 
 // holdOn is done just before step 5: from then on, only step 9 or an undo ends the holds.
@@ -79,7 +79,7 @@ func holdOn(s *State, c *Claim) (*Step, error) {
 	if changes == nil {
 		return nil, err
 	}
-	return did(4, changes, "Hold %s of PersistentVolumeClaim %s until it has moved", counted(len(changes)), c.Name), err
+	return did(changes, "Hold %s of PersistentVolumeClaim %s until it has moved", counted(len(changes)), c.Name), err
 }
 
 // holding returns the changes that hold backups until a time, unless the rollback holds them for longer than another one.
@@ -116,7 +116,7 @@ func unhold(s *State, c *Claim) (*Step, error) {
 	if changes == nil {
 		return nil, nil
 	}
-	return did(9, changes, "End the holds of %s of PersistentVolumeClaim %s", counted(len(changes)), c.Name), nil
+	return did(changes, "End the holds of %s of PersistentVolumeClaim %s", counted(len(changes)), c.Name), nil
 }
 
 // unheld returns who holds a backup after the rollback; nil if that does not change.

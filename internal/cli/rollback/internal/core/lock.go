@@ -309,7 +309,7 @@ func takeLock(s *State, _ *Claim) (*Step, error) {
 	if changes == nil {
 		return nil, nil
 	}
-	return did(1, changes, "Note on %s that rollback %s is unfinished", joined(names), s.lock.ID), nil
+	return did(changes, "Note on %s that rollback %s is unfinished", joined(names), s.lock.ID), nil
 }
 
 // recordToLock returns the record of what is undone with the lock of the undo, while nothing else can have it: there is neither a workload
@@ -372,7 +372,7 @@ func releaseLock(s *State, _ *Claim) (*Step, error) {
 	if changes == nil {
 		return nil, nil
 	}
-	step := did(10, changes, "Rollback %s is finished", s.lock.ID)
+	step := did(changes, "Rollback %s is finished", s.lock.ID)
 	step.Releases = true
 	return step, nil
 }

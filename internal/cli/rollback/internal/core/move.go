@@ -28,16 +28,16 @@ func deleteRestored(s *State, c *Claim) (*Step, error) {
 	case p.DeletionTimestamp == nil && s.bound(p) != nil && s.bound(p).UID != c.target.UID: // somebody else's
 		return nil, nil
 	case p.DeletionTimestamp == nil:
-		return did(6, []change.Change{{Delete: p}}, "Delete PersistentVolumeClaim %s; its volume stays", p.Name), nil
+		return did([]change.Change{{Delete: p}}, "Delete PersistentVolumeClaim %s; its volume stays", p.Name), nil
 	}
-	return wait(6, p, "PersistentVolumeClaim %s is being deleted", p.Name), nil
+	return wait(p, "PersistentVolumeClaim %s is being deleted", p.Name), nil
 }
 
 // unreserve lets go of another volume that is reserved for the name: it would be bound in place of the target.
 func unreserve(s *State, c *Claim) (*Step, error) {
 	for _, r := range s.recordsOf(c.Name) {
 		if v := r.on; (c.target == nil || v.UID != c.target.UID) && s.isReserved(v, c.Name) {
-			return did(6, []change.Change{change.Patch(v, nil, map[string]any{"claimRef": map[string]any{"uid": v.UID}})},
+			return did([]change.Change{change.Patch(v, nil, map[string]any{"claimRef": map[string]any{"uid": v.UID}})},
 				"Reserve PersistentVolume %s no longer for PersistentVolumeClaim %s", v.Name, c.Name), nil
 		}
 	}
@@ -53,7 +53,7 @@ func reserve(s *State, c *Claim) (*Step, error) {
 	one := change.Patch(c.target, nil, map[string]any{"claimRef": map[string]any{
 		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": s.Namespace, "name": c.Name, "uid": nil, "resourceVersion": nil,
 	}})
-	return did(6, []change.Change{one}, "Reserve PersistentVolume %s for PersistentVolumeClaim %s", c.target.Name, c.Name), nil
+	return did([]change.Change{one}, "Reserve PersistentVolume %s for PersistentVolumeClaim %s", c.target.Name, c.Name), nil
 }
 
 // isReserved returns whether only a PVC of the name can be bound to a volume.
@@ -68,9 +68,9 @@ func deleteOld(_ *State, c *Claim) (*Step, error) {
 	case !c.old():
 		return nil, nil
 	case p.DeletionTimestamp == nil:
-		return did(6, []change.Change{{Delete: p}}, "Delete PersistentVolumeClaim %s; its volume %s stays", p.Name, c.record.Volume), nil
+		return did([]change.Change{{Delete: p}}, "Delete PersistentVolumeClaim %s; its volume %s stays", p.Name, c.record.Volume), nil
 	default:
-		return wait(6, p, "PersistentVolumeClaim %s is being deleted: %s", p.Name, strings.Join(p.Finalizers, ", ")), nil
+		return wait(p, "PersistentVolumeClaim %s is being deleted: %s", p.Name, strings.Join(p.Finalizers, ", ")), nil
 	}
 }
 
@@ -97,7 +97,7 @@ func completeClaim(s *State, c *Claim) (*Step, error) {
 		return nil, nil
 	}
 	one := change.Patch(c.pvc, map[string]any{"labels": labels, "annotations": annotations}, nil)
-	return did(7, []change.Change{one}, "Give PersistentVolumeClaim %s the labels and annotations of the old one", c.Name), nil
+	return did([]change.Change{one}, "Give PersistentVolumeClaim %s the labels and annotations of the old one", c.Name), nil
 }
 
 // moving returns whether a PVC has not moved with its snapshots yet.
@@ -113,12 +113,12 @@ func createClaim(s *State, c *Claim) (*Step, error) {
 	case c.moved():
 		return nil, nil
 	case c.pvc == nil:
-		return did(7, []change.Change{{Create: c.newClaim(s)}}, "Create PersistentVolumeClaim %s with PersistentVolume %s",
+		return did([]change.Change{{Create: c.newClaim(s)}}, "Create PersistentVolumeClaim %s with PersistentVolume %s",
 			c.Name, c.target.Name), nil
 	case c.pvc.DeletionTimestamp != nil:
-		return wait(7, c.pvc, "another PersistentVolumeClaim %s is being deleted", c.Name), nil
+		return wait(c.pvc, "another PersistentVolumeClaim %s is being deleted", c.Name), nil
 	}
-	return wait(7, c.pvc, "PersistentVolumeClaim %s is not bound to PersistentVolume %s yet", c.Name, c.target.Name), nil
+	return wait(c.pvc, "PersistentVolumeClaim %s is not bound to PersistentVolume %s yet", c.Name, c.target.Name), nil
 }
 
 // carryOver is step 8.
@@ -136,7 +136,7 @@ func carryOver(_ *State, c *Claim) (*Step, error) {
 	if changes == nil {
 		return nil, nil
 	}
-	return did(8, changes, "Carry %s over to the new PersistentVolumeClaim %s", counted(len(changes)), c.Name), nil
+	return did(changes, "Carry %s over to the new PersistentVolumeClaim %s", counted(len(changes)), c.Name), nil
 }
 
 // staysBehind returns whether a backup has to be carried over to the new PVC.
@@ -156,7 +156,7 @@ func include(s *State, c *Claim) (*Step, error) {
 	if value, is := c.record.Claim.Annotations[v1alpha1.AnnotationExclude]; is {
 		before = value
 	}
-	return did(8, []change.Change{change.Annotate(c.pvc, map[string]any{v1alpha1.AnnotationExclude: before})},
+	return did([]change.Change{change.Annotate(c.pvc, map[string]any{v1alpha1.AnnotationExclude: before})},
 		"Let schedules select PersistentVolumeClaim %s again", c.Name), nil
 }
 
@@ -171,7 +171,7 @@ func giveBack(_ *State, c *Claim) (*Step, error) {
 		policy = c.record.ReclaimPolicy
 	}
 	if policy != "" && c.target != nil && c.target.Spec.PersistentVolumeReclaimPolicy != policy {
-		return did(9, []change.Change{reclaim(c.target, policy)}, "Set the reclaim policy of PersistentVolume %s to %s again",
+		return did([]change.Change{reclaim(c.target, policy)}, "Set the reclaim policy of PersistentVolume %s to %s again",
 			c.target.Name, policy), nil
 	}
 	return nil, nil
@@ -181,7 +181,7 @@ func giveBack(_ *State, c *Claim) (*Step, error) {
 func dropSafeties(s *State, c *Claim) (*Step, error) {
 	for _, v := range c.Safeties {
 		if s.lock.Undo != "" && backup.Uncut(v) && v.DeletionTimestamp == nil {
-			return did(9, []change.Change{{Delete: v}}, "Delete VolumeSnapshot %s, which was not cut", v.Name), nil
+			return did([]change.Change{{Delete: v}}, "Delete VolumeSnapshot %s, which was not cut", v.Name), nil
 		}
 	}
 	return nil, nil
@@ -202,16 +202,16 @@ func dropRestored(s *State, c *Claim) (*Step, error) {
 			}
 		}
 		if v.Spec.PersistentVolumeReclaimPolicy != want {
-			return did(9, []change.Change{reclaim(v, want)}, "Set the reclaim policy of PersistentVolume %s to %s", v.Name, want), nil
+			return did([]change.Change{reclaim(v, want)}, "Set the reclaim policy of PersistentVolume %s to %s", v.Name, want), nil
 		}
 	}
 	switch {
 	case pod != nil && pod.DeletionTimestamp == nil:
-		return did(9, []change.Change{{Delete: pod}}, "Delete Pod %s", pod.Name), nil
+		return did([]change.Change{{Delete: pod}}, "Delete Pod %s", pod.Name), nil
 	case p.DeletionTimestamp == nil:
-		return did(9, []change.Change{{Delete: p}}, "Delete PersistentVolumeClaim %s, which is not needed any more", p.Name), nil
+		return did([]change.Change{{Delete: p}}, "Delete PersistentVolumeClaim %s, which is not needed any more", p.Name), nil
 	}
-	return wait(9, p, "PersistentVolumeClaim %s is being deleted", p.Name), nil
+	return wait(p, "PersistentVolumeClaim %s is being deleted", p.Name), nil
 }
 
 // exists returns whether a snapshot exists and stays.
@@ -239,7 +239,7 @@ func scaleUp(s *State, _ *Claim) (*Step, error) {
 	if w == nil || w.Replicas > 0 || replicas == 0 {
 		return nil, nil
 	}
-	return did(10, []change.Change{scale(w, replicas)}, "Scale %s to %d", w.Name(), replicas), nil
+	return did([]change.Change{scale(w, replicas)}, "Scale %s to %d", w.Name(), replicas), nil
 }
 
 // finish ends the record, which stays to say what was done.
@@ -249,6 +249,6 @@ func finish(s *State, c *Claim) (*Step, error) {
 	}
 	r := *c.record
 	r.Finished = &metav1.Time{Time: s.Now}
-	return did(10, []change.Change{setRecord(c.target, &r)},
+	return did([]change.Change{setRecord(c.target, &r)},
 		"Note on PersistentVolume %s that the rollback of PersistentVolumeClaim %s is finished", c.target.Name, c.Name), nil
 }

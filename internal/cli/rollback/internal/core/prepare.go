@@ -31,12 +31,12 @@ const (
 	readyWithin = time.Hour
 )
 
-func did(number int, changes []change.Change, format string, args ...any) *Step {
-	return &Step{Number: number, Text: fmt.Sprintf(format, args...), Changes: changes}
+func did(changes []change.Change, format string, args ...any) *Step {
+	return &Step{Text: fmt.Sprintf(format, args...), Changes: changes}
 }
 
-func wait(number int, on client.Object, format string, args ...any) *Step {
-	return &Step{Number: number, Text: fmt.Sprintf(format, args...), For: on}
+func wait(on client.Object, format string, args ...any) *Step {
+	return &Step{Text: fmt.Sprintf(format, args...), For: on}
 }
 
 // driversWords returns the error of a snapshot, after a colon.
@@ -52,7 +52,7 @@ func awaitBinding(s *State, c *Claim) (*Step, error) {
 	if !c.comes(s) {
 		return nil, nil
 	}
-	return wait(1, c.pvc, "PersistentVolumeClaim %s is not bound to PersistentVolume %s yet", c.Name, c.base.on.Name), nil
+	return wait(c.pvc, "PersistentVolumeClaim %s is not bound to PersistentVolume %s yet", c.Name, c.base.on.Name), nil
 }
 
 // safety returns the snapshot of the data before the rollback; nil if there is none yet. Once the workload is scaled to 0, an
@@ -87,26 +87,26 @@ func takeSafety(s *State, c *Claim) (*Step, error) {
 	}
 	for _, v := range c.Safeties { // of another rollback, which nobody ended
 		if backup.Uncut(v) && v.DeletionTimestamp == nil && v.Labels[v1alpha1.LabelRollback] != s.lock.ID {
-			return did(2, []change.Change{{Delete: v}}, "Delete VolumeSnapshot %s of an earlier rollback, which was not cut", v.Name), nil
+			return did([]change.Change{{Delete: v}}, "Delete VolumeSnapshot %s of an earlier rollback, which was not cut", v.Name), nil
 		}
 	}
 	v := c.safety(s)
 	switch {
 	case v == nil:
 		v = c.newSafety(s)
-		return did(2, []change.Change{{Create: v}}, "Take VolumeSnapshot %s of the present data of PersistentVolumeClaim %s", v.Name, c.Name), nil
+		return did([]change.Change{{Create: v}}, "Take VolumeSnapshot %s of the present data of PersistentVolumeClaim %s", v.Name, c.Name), nil
 	case backup.ReadyToUse(v):
 		return nil, nil
 	}
 	failed := backup.DriverError(v) != ""
 	if age := s.Now.Sub(v.CreationTimestamp.Time); failed && age >= errorsFor || backup.Uncut(v) && age >= cutWithin {
-		step := did(2, []change.Change{{Delete: v}}, "Delete VolumeSnapshot %s, which the storage did not take", v.Name)
+		step := did([]change.Change{{Delete: v}}, "Delete VolumeSnapshot %s, which the storage did not take", v.Name)
 		step.Ends = fmt.Errorf("VolumeSnapshot %s of the present data was not ready after %s%s; "+
 			"with --skip-safety-snapshot, PersistentVolume %s is the only copy of that data",
 			v.Name, age.Truncate(time.Second), driversWords(v), c.pvc.Spec.VolumeName)
 		return step, nil
 	}
-	return wait(2, v, "VolumeSnapshot %s is not ready to use%s", v.Name, driversWords(v)), nil
+	return wait(v, "VolumeSnapshot %s is not ready to use%s", v.Name, driversWords(v)), nil
 }
 
 // restoreTarget is the first half of step 3: a volume with the data of the snapshot.
@@ -119,18 +119,18 @@ func restoreTarget(s *State, c *Claim) (*Step, error) {
 		return nil, fmt.Errorf("PersistentVolumeClaim %s exists, and rollback %s has not created it: delete it first",
 			RestoredName(c.Name, s.lock.ID), s.lock.ID)
 	case p == nil:
-		return did(3, []change.Change{{Create: c.newRestored(s)}}, "Restore %s to a new PersistentVolumeClaim %s",
+		return did([]change.Change{{Create: c.newRestored(s)}}, "Restore %s to a new PersistentVolumeClaim %s",
 			c.Target.Name, RestoredName(c.Name, s.lock.ID)), nil
 	case p.DeletionTimestamp != nil:
-		return wait(3, p, "PersistentVolumeClaim %s is being deleted", p.Name), nil
+		return wait(p, "PersistentVolumeClaim %s is being deleted", p.Name), nil
 	case c.target == nil && c.WaitsForConsumer && pod == nil:
-		return did(3, []change.Change{{Create: c.newConsumer(s)}}, "Start Pod %s, for which its storage class waits", p.Name), nil
+		return did([]change.Change{{Create: c.newConsumer(s)}}, "Start Pod %s, for which its storage class waits", p.Name), nil
 	case c.target == nil:
-		return wait(3, p, "PersistentVolumeClaim %s is not bound yet", p.Name), nil
+		return wait(p, "PersistentVolumeClaim %s is not bound yet", p.Name), nil
 	case pod != nil && pod.DeletionTimestamp == nil:
-		return did(3, []change.Change{{Delete: pod}}, "Delete Pod %s", pod.Name), nil
+		return did([]change.Change{{Delete: pod}}, "Delete Pod %s", pod.Name), nil
 	case pod != nil:
-		return wait(3, pod, "Pod %s is being deleted", pod.Name), nil
+		return wait(pod, "Pod %s is being deleted", pod.Name), nil
 	}
 	return nil, nil
 }
@@ -152,7 +152,7 @@ func writeRecord(s *State, c *Claim) (*Step, error) {
 	if err != nil {
 		return nil, fmt.Errorf("PersistentVolumeClaim %s: %w", c.Name, err)
 	}
-	return did(3, []change.Change{setRecord(c.target, r)}, "Write the manifest of PersistentVolumeClaim %s on PersistentVolume %s",
+	return did([]change.Change{setRecord(c.target, r)}, "Write the manifest of PersistentVolumeClaim %s on PersistentVolume %s",
 		c.Name, c.target.Name), nil
 }
 
@@ -163,7 +163,7 @@ func closeBase(s *State, c *Claim) (*Step, error) {
 	}
 	r := *c.base
 	r.Finished, r.GivenUp = &metav1.Time{Time: s.Now}, true
-	return did(3, []change.Change{setRecord(r.on, &r)}, "Give up rollback %s of PersistentVolumeClaim %s to PersistentVolume %s",
+	return did([]change.Change{setRecord(r.on, &r)}, "Give up rollback %s of PersistentVolumeClaim %s to PersistentVolume %s",
 		r.ID, c.Name, r.on.Name), nil
 }
 
@@ -175,7 +175,7 @@ func retain(s *State, c *Claim) (*Step, error) {
 	}
 	for _, v := range []*corev1.PersistentVolume{c.target, c.oldVolume(s)} {
 		if v != nil && v.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
-			return did(4, []change.Change{reclaim(v, corev1.PersistentVolumeReclaimRetain)},
+			return did([]change.Change{reclaim(v, corev1.PersistentVolumeReclaimRetain)},
 				"Set the reclaim policy of PersistentVolume %s to Retain", v.Name), nil
 		}
 	}
@@ -197,9 +197,9 @@ func awaitSnapshots(_ *State, c *Claim) (*Step, error) {
 	case first == nil:
 		return nil, nil
 	case first.DeletionTimestamp != nil:
-		return wait(5, first, "VolumeSnapshot %s, which is not ready, is being deleted", first.Name), nil
+		return wait(first, "VolumeSnapshot %s, which is not ready, is being deleted", first.Name), nil
 	}
-	return wait(5, first, "VolumeSnapshot %s, which would keep PersistentVolumeClaim %s from being deleted, is not ready to use%s",
+	return wait(first, "VolumeSnapshot %s, which would keep PersistentVolumeClaim %s from being deleted, is not ready to use%s",
 		first.Name, c.Name, driversWords(first)), nil
 }
 
@@ -222,7 +222,7 @@ func (c *Claim) refuseSnapshots(s *State) error {
 // scaleDown is the second part of step 5.
 func scaleDown(s *State, c *Claim) (*Step, error) {
 	if w := s.Workload; !c.moved() && w != nil && w.Replicas > 0 {
-		step := did(5, []change.Change{scale(w, 0)}, "Scale %s from %d to 0", w.Name(), w.Replicas)
+		step := did([]change.Change{scale(w, 0)}, "Scale %s from %d to 0", w.Name(), w.Replicas)
 		step.Scales = true
 		return step, nil
 	}
@@ -242,5 +242,5 @@ func awaitPods(s *State, c *Claim) (*Step, error) {
 	if names == nil {
 		return nil, nil
 	}
-	return wait(5, first, "PersistentVolumeClaim %s is still used by Pod %s", c.Name, strings.Join(names, ", ")), nil
+	return wait(first, "PersistentVolumeClaim %s is still used by Pod %s", c.Name, strings.Join(names, ", ")), nil
 }

@@ -6,7 +6,7 @@
 // step from what the cluster holds, so that a rollback that was interrupted is
 // run again and finds its place.
 //
-//	rollback.go  what is observed, and Next
+//	rollback.go  what is observed, the table of stages, and Next
 //	lock.go      which rollback is unfinished, and its lock
 //	begin.go     who goes on with it, or begins one
 //	record.go    the record on the restored volume, and which rollback it belongs to
@@ -181,34 +181,60 @@ func (s *State) find() error {
 	return nil
 }
 
-// stage is a part of a step, for one PVC; nil if there is nothing to do.
-type stage func(*State, *Claim) (*Step, error)
+// stage is a part of a step.
+type stage struct {
+	number int // of the step
+	// moving leaves out a PVC that an undone rollback has not taken away.
+	moving bool
+	// do returns what is to be done for a PVC, or what is waited for; nil if the stage is done.
+	do func(*State, *Claim) (*Step, error)
+}
 
-// moving leaves out a PVC that an undone rollback has not taken away.
-func moving(do stage) stage {
-	return func(s *State, c *Claim) (*Step, error) {
-		if c.stays {
-			return nil, nil
-		}
-		return do(s, c)
-	}
+const moves, every = true, false
+
+// stages follow each other: each is done for all PVCs before the next one begins.
+var stages = []stage{
+	{1, every, takeLock},
+	{1, moves, awaitBinding}, // waits for the PVC that the undone rollback has created
+	{1, moves, hold},
+	{2, moves, takeSafety},    // waits until the snapshot of the present data is ready
+	{3, moves, restoreTarget}, // waits for the volume with the data of the snapshot
+	{3, moves, writeRecord},
+	{3, every, closeBase},
+	{4, moves, retain},
+	{4, moves, holdOn},
+	{5, moves, awaitSnapshots}, // waits for snapshots that would keep the PVC from being deleted
+	{5, moves, scaleDown},      // the outage begins
+	{5, moves, awaitPods},      // waits until no pod uses the PVC
+	{6, every, deleteRestored}, // waits until the restored PVC lets go of the volume
+	{6, every, unreserve},
+	{6, moves, reserve},
+	{6, moves, deleteOld}, // waits until it is gone
+	{7, moves, completeClaim},
+	{7, moves, createClaim}, // waits until it is bound to the volume
+	{8, moves, carryOver},
+	{8, moves, include},
+	{9, every, giveBack},
+	{9, every, dropSafeties},
+	{9, every, dropRestored}, // waits until the restored PVC is gone
+	{9, every, unhold},
+	{10, every, scaleUp}, // the outage ends
+	{10, moves, finish},
+	{10, every, releaseLock},
 }
 
 // next returns the next step; nil if there is none.
 func (s *State) next() (*Step, error) {
-	stages := []stage{
-		takeLock, moving(awaitBinding), moving(hold), moving(takeSafety), moving(restoreTarget), moving(writeRecord), closeBase,
-		moving(retain), moving(holdOn), moving(awaitSnapshots), moving(scaleDown), moving(awaitPods), deleteRestored, unreserve,
-		moving(reserve), moving(deleteOld), moving(completeClaim), moving(createClaim), moving(carryOver), moving(include),
-		giveBack, dropSafeties, dropRestored, unhold, scaleUp, moving(finish), releaseLock,
-	}
 	for _, stage := range stages {
 		var waits *Step // for one PVC, while there is something to do for another
 		for _, c := range s.Claims {
-			if c.done {
+			if c.done || c.stays && stage.moving {
 				continue
 			}
-			step, err := stage(s, c)
+			step, err := stage.do(s, c)
+			if step != nil {
+				step.Number = stage.number
+			}
 			if err != nil || step != nil && len(step.Changes) > 0 {
 				return step, err
 			}
