@@ -23,7 +23,9 @@ type Driver struct {
 	Annotate map[string]string
 	// NoSnapshots is set for a driver that takes none.
 	NoSnapshots bool
-	Source      string
+	// Page is that of docs/storage with its class, if that needs parameters which nobody can guess.
+	Page   string
+	Source string
 }
 
 const (
@@ -45,11 +47,11 @@ var All = []Driver{
 	},
 	{
 		Name: "rbd.csi.ceph.com", Storage: "Ceph RBD", PerVolume: 450,
-		Annotate: map[string]string{perVolume: "200"}, Source: "ceph-csi: --minsnapshotsonimage, --maxsnapshotsonimage",
+		Annotate: map[string]string{perVolume: "200"}, Source: "ceph-csi: --minsnapshotsonimage, --maxsnapshotsonimage", Page: "ceph",
 	},
 	{
 		Name: "cephfs.csi.ceph.com", Storage: "CephFS", PerVolume: 100,
-		Annotate: map[string]string{perVolume: "90"}, Source: "Ceph: mds_max_snaps_per_dir",
+		Annotate: map[string]string{perVolume: "90"}, Source: "Ceph: mds_max_snaps_per_dir", Page: "ceph",
 	},
 	{
 		Name: "dobs.csi.digitalocean.com", Storage: "DigitalOcean", Spacing: 10 * time.Minute,
@@ -63,7 +65,7 @@ var All = []Driver{
 	{Name: "linodebs.csi.linode.com", Storage: "Linode", NoSnapshots: true, Source: "linode-blockstorage-csi-driver: errors.go"},
 	{
 		Name: "driver.longhorn.io", Storage: "Longhorn", PerVolume: 250,
-		Annotate: map[string]string{perVolume: "90"}, Source: "Longhorn: snapshot-max-count, TooManySnapshots",
+		Annotate: map[string]string{perVolume: "90"}, Source: "Longhorn: snapshot-max-count, TooManySnapshots", Page: "longhorn",
 	},
 	{
 		Name: "csi.trident.netapp.io", Storage: "NetApp Trident",

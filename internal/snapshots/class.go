@@ -318,7 +318,7 @@ func driverOfGroup(claims []*corev1.PersistentVolumeClaim) (d driver, refused Pr
 // deleted, as the class is now. No class stands for the driver's default.
 func (c Classes) retains(kind *kindOfClass, name *string, d driver) bool {
 	for o, of := range c.each(kind.ofGroup) {
-		if leaves(o) && (name != nil && o.GetName() == *name ||
+		if Leaves(o) && (name != nil && o.GetName() == *name ||
 			name == nil && of == d && o.GetAnnotations()[kind.annotation] == "true") {
 			return true
 		}

@@ -78,8 +78,8 @@ func (c Classes) has(ofGroup bool, d driver) bool {
 	return false
 }
 
-// leaves returns whether a class leaves the data of deleted snapshots in the storage.
-func leaves(o client.Object) bool {
+// Leaves returns whether a class leaves the data of deleted snapshots in the storage.
+func Leaves(o client.Object) bool {
 	switch class := o.(type) {
 	case *snapshotv1.VolumeSnapshotClass:
 		return class.DeletionPolicy == snapshotv1.VolumeSnapshotContentRetain
@@ -101,7 +101,7 @@ var classAnnotations = append([]string{annotationDefaultClass, annotationDefault
 func classChanged(before, after client.Object) bool {
 	was, _ := driverOfClass(before)
 	is, _ := driverOfClass(after)
-	return was != is || leaves(before) != leaves(after) || slices.ContainsFunc(classAnnotations, func(key string) bool {
+	return was != is || Leaves(before) != Leaves(after) || slices.ContainsFunc(classAnnotations, func(key string) bool {
 		return before.GetAnnotations()[key] != after.GetAnnotations()[key]
 	})
 }

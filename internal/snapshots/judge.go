@@ -6,6 +6,7 @@ package snapshots
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -341,13 +342,58 @@ func (j *Judge) Refused(claim *corev1.PersistentVolumeClaim) string {
 	return ""
 }
 
-// Wrong says why no snapshot can be taken of the PVCs of a driver unless a schedule names a class, and how to fix that; empty if
-// one can.
-func (c Classes) Wrong(driver string) string {
-	claim := &corev1.PersistentVolumeClaim{}
-	claim.Annotations = map[string]string{annotationProvisioner: driver}
-	_, _, p := c.choose(wantedOf(&v1alpha1.SnapshotScheduleSpec{}, []*corev1.PersistentVolumeClaim{claim}))
-	return p.Message
+// Wrong says why no snapshot, or group snapshot, can be taken of the PVCs of a driver unless a schedule names a class, and returns the
+// command that fixes it; empty if one can.
+func (c Classes) Wrong(name string, ofGroup bool) (why, command string) {
+	claim, spec := &corev1.PersistentVolumeClaim{}, &v1alpha1.SnapshotScheduleSpec{}
+	claim.Annotations = map[string]string{annotationProvisioner: name}
+	if ofGroup {
+		spec.Group = &v1alpha1.Group{}
+	}
+	_, _, p := c.choose(wantedOf(spec, []*corev1.PersistentVolumeClaim{claim}))
+	return cutCommand(p.Message)
+}
+
+// cutCommand separates the command with which a message ends from what it says.
+func cutCommand(message string) (why, command string) {
+	why, command, found := strings.Cut(message, ": kubectl ")
+	if found {
+		command = "kubectl " + command
+	}
+	return why, command
+}
+
+// Drivers returns the drivers of all classes.
+func (c Classes) Drivers() (all []string) {
+	for _, o := range c.All {
+		if of, isClass := driverOfClass(o); isClass {
+			all = append(all, string(of))
+		}
+	}
+	return all
+}
+
+// Of returns the classes of a driver, of snapshots or of group snapshots.
+func (c Classes) Of(name string, ofGroup bool) (all []client.Object) {
+	for o, of := range c.each(ofGroup) {
+		if string(of) == name {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// Stated returns which annotations about the storage of a driver count. Of those that are ignored it says why of one, and returns the
+// command that removes it.
+func (c Classes) Stated(name string) (stated []string, ignored, command string) {
+	of := c.capacityOf(driver(name))
+	for i, is := range []bool{of.inFlight > 0, of.pending > 0, of.perVolume > 0, of.spacing > 0} {
+		if is {
+			stated = append(stated, capacityAnnotations[i])
+		}
+	}
+	ignored, command = cutCommand(of.invalid)
+	return stated, ignored, command
 }
 
 // DefaultOf returns the default class of a driver for snapshots, or for group snapshots; nil unless it has exactly one.

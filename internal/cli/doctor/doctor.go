@@ -4,13 +4,12 @@
 // Package doctor is the command doctor, which says what a cluster lacks for snapshots.
 //
 //	doctor.go    the command, and what it prints
-//	checks.go    the list of checks
+//	checks.go    the list of checks, and what one finds
 //	api.go       CustomResourceDefinitions, and names that other kinds take
 //	storage.go   classes and drivers
 //	operator.go  the operator: whether it lives, its version and its rights
 //	objects.go   schedules, snapshots, and what was left behind
 //	seen.go      what is read of the cluster
-//	point.go     what a check has found
 package doctor
 
 import (

@@ -5,20 +5,26 @@ package doctor
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/drivers"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m) }
@@ -35,37 +41,36 @@ func read(t *testing.T, file string, into any) {
 	}
 }
 
-// served returns a definition of another project that serves some versions.
-func served(versions ...string) *unstructured.Unstructured {
-	var all []any
+// serves returns a definition of another project that serves some versions.
+func serves(versions ...string) *customResource {
+	o := &customResource{}
 	for _, v := range versions {
-		all = append(all, map[string]any{"name": v, "served": true})
+		o.Spec.Versions = append(o.Spec.Versions, customVersion{Name: v, Served: true})
 	}
-	return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"versions": all}}}
+	return o
 }
 
 // definitionsNow are those of this repository, and those of the snapshots.
-func definitionsNow(t *testing.T) map[string]*unstructured.Unstructured {
+func definitionsNow(t *testing.T) map[string]*customResource {
 	t.Helper()
-	all := map[string]*unstructured.Unstructured{}
+	all := map[string]*customResource{}
 	for _, d := range definitions {
-		all[d.name] = served("v1")
+		all[d.name] = serves("v1")
 		if plural, _, _ := strings.Cut(d.name, "."); d.ours != nil {
-			all[d.name] = &unstructured.Unstructured{}
-			read(t, "crd/bases/snapshots.mapcontroller.dev_"+plural+".yaml", &all[d.name].Object)
+			all[d.name] = &customResource{}
+			read(t, "crd/bases/snapshots.mapcontroller.dev_"+plural+".yaml", all[d.name])
 		}
 	}
 	return all
 }
 
 // fields returns the properties below a path of the schema of a definition.
-func fields(t *testing.T, o *unstructured.Unstructured, path ...string) map[string]any {
-	t.Helper()
-	all := o.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+func fields(o *customResource, path ...string) map[string]properties {
+	all := o.Spec.Versions[0].Schema.Root
 	for _, name := range path {
-		all = all["properties"].(map[string]any)[name].(map[string]any)
+		all = all.Properties[name]
 	}
-	return all["properties"].(map[string]any)
+	return all.Properties
 }
 
 // Contract: CLI-46.
@@ -73,52 +78,52 @@ func TestDefinitions(t *testing.T) {
 	const ours = "snapshotschedules.snapshots.mapcontroller.dev"
 	withGroups := clitest.Schedule("db", v1alpha1.SnapshotScheduleSpec{Group: &v1alpha1.Group{}})
 	for name, test := range map[string]struct {
-		change func(all map[string]*unstructured.Unstructured)
+		change func(all map[string]*customResource)
 		groups bool
 		want   []string // problems
 	}{
-		"as they are": {change: func(map[string]*unstructured.Unstructured) {}, groups: true},
+		"as they are": {change: func(map[string]*customResource) {}, groups: true},
 		"none of snapshots": {
-			change: func(all map[string]*unstructured.Unstructured) {
+			change: func(all map[string]*customResource) {
 				delete(all, "volumesnapshots.snapshot.storage.k8s.io")
 			},
 			want: []string{"volumesnapshots.snapshot.storage.k8s.io is not installed"},
 		},
 		"snapshots of 2019": {
-			change: func(all map[string]*unstructured.Unstructured) {
-				all["volumesnapshotclasses.snapshot.storage.k8s.io"] = served("v1alpha1", "v1beta1")
+			change: func(all map[string]*customResource) {
+				all["volumesnapshotclasses.snapshot.storage.k8s.io"] = serves("v1alpha1", "v1beta1")
 			},
 			want: []string{"volumesnapshotclasses.snapshot.storage.k8s.io serves v1alpha1, v1beta1, and not v1"},
 		},
 		"no groups, and no schedule with any": {
-			change: func(all map[string]*unstructured.Unstructured) {
+			change: func(all map[string]*customResource) {
 				delete(all, "volumegroupsnapshots.groupsnapshot.storage.k8s.io")
 			},
 		},
 		"no groups, and a schedule with some": {
-			change: func(all map[string]*unstructured.Unstructured) {
+			change: func(all map[string]*customResource) {
 				delete(all, "volumegroupsnapshots.groupsnapshot.storage.k8s.io")
 			},
 			groups: true, want: []string{"volumegroupsnapshots.groupsnapshot.storage.k8s.io is not installed"},
 		},
 		"groups in a beta": {
-			change: func(all map[string]*unstructured.Unstructured) {
-				all["volumegroupsnapshots.groupsnapshot.storage.k8s.io"] = served("v1beta2")
+			change: func(all map[string]*customResource) {
+				all["volumegroupsnapshots.groupsnapshot.storage.k8s.io"] = serves("v1beta2")
 			},
 			groups: true, want: []string{"volumegroupsnapshots.groupsnapshot.storage.k8s.io serves v1beta2, and not v1"},
 		},
 		"older": {
-			change: func(all map[string]*unstructured.Unstructured) {
-				delete(fields(t, all[ours], "spec", "retention"), "minVerified")
-				delete(fields(t, all[ours], "spec"), "group")
+			change: func(all map[string]*customResource) {
+				delete(fields(all[ours], "spec", "retention"), "minVerified")
+				delete(fields(all[ours], "spec"), "group")
 			},
-			want: []string{ours + " is older than this plugin: it has no field spec.group, spec.group.byLabel, spec.group.volumeGroupSnapshotClassName and 1 more"},
+			want: []string{ours + " is older than this plugin: it has no field spec.group, spec.group.byLabel, spec.group.volumeGroupSnapshotClassName, spec.retention.minVerified; "},
 		},
 		"newer": {
-			change: func(all map[string]*unstructured.Unstructured) {
-				fields(t, all[ours], "spec", "retention")["ofTomorrow"] = map[string]any{"type": "string"}
+			change: func(all map[string]*customResource) {
+				fields(all[ours], "spec", "retention")["ofTomorrow"] = properties{}
 			},
-			want: []string{ours + " is newer than this plugin, which knows no field spec.retention.ofTomorrow"},
+			want: []string{ours + " is newer than this plugin, which knows no field spec.retention.ofTomorrow: "},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +138,7 @@ func TestDefinitions(t *testing.T) {
 					problems = append(problems, p.Message)
 				}
 			}
-			if !slices.Equal(problems, test.want) {
+			if !slices.EqualFunc(problems, test.want, strings.HasPrefix) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(problems, "\n"), strings.Join(test.want, "\n"))
 			}
 		})
@@ -160,6 +165,62 @@ func TestNames(t *testing.T) {
 	if all := checkNames(s); len(all) != 1 || all[0].State != Problem || all[0].Fix != "kubectl get vs.snapshot.storage.k8s.io" ||
 		!strings.HasPrefix(all[0].Message, "vs is a name of virtualservices.networking.istio.io too") {
 		t.Errorf("%+v", all)
+	}
+}
+
+// One object alone may wait, and a controller that is dead has reacted before.
+func TestReaction(t *testing.T) {
+	for name, test := range map[string]struct {
+		objects string // the minutes ago at which objects were created, and ! for those that were answered
+		none    bool
+	}{
+		"nothing":                      {objects: ""},
+		"one that is young":            {objects: "1"},
+		"one that is old":              {objects: "3", none: true},
+		"an old one beside later ones": {objects: "9 2!"},
+		"those since it died":          {objects: "9! 5 4", none: true},
+		"also if one always waited":    {objects: "90 9! 5 4", none: true},
+		"created at once":              {objects: "5! 5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r reaction
+			for text := range strings.FieldsSeq(test.objects) {
+				minutes, answered := strings.CutSuffix(text, "!")
+				age, err := time.ParseDuration(minutes + "m")
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.add(&snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(clitest.Start.Add(-age))}}, answered, clitest.Start)
+			}
+			if r.none() != test.none {
+				t.Errorf("got %v", r.none())
+			}
+		})
+	}
+}
+
+// hostile is what would run something if a shell did not take it as a word.
+const hostile = `x'; echo run; "$(echo run)" ` + "`echo run`"
+
+// Names come from the cluster, and users paste the commands.
+func TestCommandsQuoteNames(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte("#!/bin/sh\nprintf '<%s>' \"$@\"\n/bin/cat\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var all found
+	(&seen{inventory: &view.Inventory{}}).checkDefault(&all, &drivers.Driver{}, hostile, 0)
+	inJSON, _ := json.Marshal(hostile)
+	for line, want := range map[string]string{
+		command("kubectl get %s -n %s", hostile, "shop") + "</dev/null": "<get><" + hostile + "><-n><shop>",
+		all[0].Fix: `<create><-f><->{"kind":"VolumeSnapshotClass","apiVersion":"snapshot.storage.k8s.io/v1","metadata":{"name":` + string(inJSON) +
+			`,"annotations":{"snapshot.storage.kubernetes.io/is-default-class":"true"}},"driver":` + string(inJSON) + `,"deletionPolicy":"Delete"}`,
+	} {
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", line)
+		cmd.Env = []string{"PATH=" + dir}
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+			t.Errorf("%v:\n%s\nwant\n%s", err, out, want)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ package doctor
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -32,9 +31,6 @@ const (
 	lies    = 7 * 24 * time.Hour
 )
 
-// shown is how many objects of a kind a check names.
-const shown = 10
-
 // snapshots iterates over the snapshots of both kinds, by namespace and name.
 func (s *seen) snapshots() iter.Seq[client.Object] {
 	return func(yield func(client.Object) bool) {
@@ -50,6 +46,11 @@ func (s *seen) snapshots() iter.Seq[client.Object] {
 	}
 }
 
+// groups returns whether a schedule takes group snapshots.
+func (s *seen) groups() bool {
+	return slices.ContainsFunc(s.schedules, func(x *v1alpha1.SnapshotSchedule) bool { return x.Spec.Group != nil })
+}
+
 // checkSchedules finds the schedules that protect nothing.
 func checkSchedules(s *seen) (all found) {
 	if s.denied(&all, "snapshotschedules", inventory) {
@@ -57,40 +58,12 @@ func checkSchedules(s *seen) (all found) {
 	}
 	protects := 0
 	for _, x := range s.schedules {
-		in := fmt.Sprintf("-n %s %s", x.Namespace, x.Name)
-		decided := &s.inventory.Origins.Decided(x).Spec
-		judge, series, err := s.inventory.Judged(x, s.now)
-		switch {
-		case err != nil:
-			all.problem("kubectl snapsched status "+in, "the spec of SnapshotSchedule %s/%s is invalid: %v", x.Namespace, x.Name, err)
-			continue
-		case decided.Suspend && snapshots.IsChild(x):
-			all.problem("kubectl snapsched resume --cluster-schedule "+x.Name, "SnapshotSchedule %s/%s is suspended, as its "+
-				"ClusterSnapshotSchedule says, or because that does not select the namespace", x.Namespace, x.Name)
-			continue
-		case decided.Suspend:
-			all.problem("kubectl snapsched resume "+in, "SnapshotSchedule %s/%s is suspended", x.Namespace, x.Name)
-			continue
-		}
-		skipped, takes := 0, false
-		for of, d := range series {
-			if of.State(judge) != view.StateSelected {
-				continue
-			}
-			if takes = d.SkipReason == ""; takes {
-				break
-			}
-			skipped++
-		}
-		switch {
-		case takes:
+		fix, why := s.protectsNothing(x)
+		if why == "" {
 			protects++
-		case skipped > 0:
-			all.problem("kubectl snapsched status "+in,
-				"SnapshotSchedule %s/%s protects nothing: none of its PVCs can be snapshotted", x.Namespace, x.Name)
-		default:
-			all.problem("kubectl snapsched status "+in, "SnapshotSchedule %s/%s protects nothing: it selects no PVC", x.Namespace, x.Name)
+			continue
 		}
+		all.problem(fix, "SnapshotSchedule %s/%s %s", x.Namespace, x.Name, why)
 	}
 	if len(s.schedules) == 0 {
 		all.ok("there is no SnapshotSchedule here")
@@ -102,14 +75,34 @@ func checkSchedules(s *seen) (all found) {
 	return all.bounded("SnapshotSchedules")
 }
 
-// bounded leaves out what nobody reads, the problems last.
-func (f found) bounded(what string) found {
-	more := len(f) - shown
-	if more < 2 {
-		return f
+// protectsNothing says why a schedule protects no PVC, with the command that solves or shows it; empty if it protects one.
+func (s *seen) protectsNothing(x *v1alpha1.SnapshotSchedule) (fix, why string) {
+	fix = command("kubectl snapsched status -n %s %s", x.Namespace, x.Name)
+	judge, series, err := s.inventory.Judged(x, s.now)
+	if err != nil {
+		return fix, "has an invalid spec: " + err.Error()
 	}
-	slices.SortStableFunc(f, func(a, b point) int { return cmp.Compare(b.State, a.State) }) // unknown, problem, ok
-	return append(slices.Clip(f[:shown]), point{State: f[shown].State, Message: fmt.Sprintf("%d %s more", more, what)})
+	if s.inventory.Origins.Decided(x).Spec.Suspend {
+		origin := s.inventory.Origins.Of(x)
+		switch {
+		case !snapshots.IsChild(x, origin...):
+			return command("kubectl snapsched resume -n %s %s", x.Namespace, x.Name), "is suspended"
+		case len(origin) == 2 && !snapshots.SelectsNamespace(origin[0].(*v1alpha1.ClusterSnapshotSchedule), origin[1]):
+			return fix, "is suspended, because its ClusterSnapshotSchedule does not select the namespace"
+		}
+		return command("kubectl snapsched resume --cluster-schedule %s", x.Name), "is suspended by its ClusterSnapshotSchedule"
+	}
+	why = "protects nothing: it selects no PVC"
+	for of, d := range series {
+		switch {
+		case of.State(judge) != view.StateSelected:
+		case d.SkipReason == "":
+			return "", ""
+		default:
+			why = "protects nothing: none of its PVCs can be snapshotted"
+		}
+	}
+	return fix, why
 }
 
 // checkSnapshots finds the snapshots that do not become ready, or do not go.
@@ -121,17 +114,13 @@ func checkSnapshots(s *seen) (all found) {
 	for o := range s.snapshots() {
 		n++
 		resource, kind := view.ResourceOf(o)
-		describe := fmt.Sprintf("kubectl describe -n %s %s %s", o.GetNamespace(), resource, o.GetName())
+		describe := command("kubectl describe -n %s %s %s", o.GetNamespace(), resource, o.GetName())
 		switch deleted := o.GetDeletionTimestamp(); {
 		case deleted != nil && s.now.Sub(deleted.Time) > tooLong:
 			all.problem(describe, "%s %s/%s is being deleted for %s", kind, o.GetNamespace(), o.GetName(), term.Age(s.now, deleted.Time))
 		case deleted == nil && !backup.Ready(o) && s.now.Sub(o.GetCreationTimestamp().Time) > tooLong:
-			why := backup.DriverError(o)
-			if why != "" {
-				why = ": " + why
-			}
-			age := term.Age(s.now, o.GetCreationTimestamp().Time)
-			all.problem(describe, "%s %s/%s is not ready after %s%s", kind, o.GetNamespace(), o.GetName(), age, why)
+			all.problem(describe, "%s %s/%s is not ready after %s: %s", kind, o.GetNamespace(), o.GetName(),
+				term.Age(s.now, o.GetCreationTimestamp().Time), cmp.Or(backup.DriverError(o), "no error is known"))
 		}
 	}
 	if len(all) == 0 {
@@ -146,8 +135,9 @@ func checkLeftovers(s *seen) (all found) {
 	needed := sets.New[string]()
 	for _, r := range s.rollbacks {
 		needed.Insert(r.ID)
-		all.problem(r.Remedy, "a rollback of %s in namespace %s is unfinished since %s", strings.Join(r.Claims, ", "), r.Namespace,
-			term.Age(s.now, r.BeganTime.Time))
+		advice, fix, _ := strings.Cut(r.Remedy, ": ")
+		all.problem(fix, "a rollback of %s in namespace %s is unfinished since %s: %s", strings.Join(r.Claims, ", "), r.Namespace,
+			term.Age(s.now, r.BeganTime.Time), advice)
 	}
 	if !s.denied(&all, "rollbacks", inventory) { // else what an unfinished rollback needs is not known
 		s.checkReplaced(&all, needed)
@@ -160,14 +150,14 @@ func checkLeftovers(s *seen) (all found) {
 
 // checkContents finds the contents whose snapshot does not exist.
 func (s *seen) checkContents(all *found) {
-	for i := range s.contents {
-		c := &s.contents[i]
+	for i := range s.contents.Items {
+		c := &s.contents.Items[i]
 		of := c.Spec.VolumeSnapshotRef
 		uid, exists := s.anywhere[types.NamespacedName{Namespace: of.Namespace, Name: of.Name}]
 		if s.anywhere == nil || s.now.Sub(c.CreationTimestamp.Time) < settles || exists && (of.UID == "" || uid == string(of.UID)) {
 			continue
 		}
-		all.problem("kubectl describe volumesnapshotcontent "+c.Name,
+		all.problem(command("kubectl describe volumesnapshotcontent %s", c.Name),
 			"VolumeSnapshotContent %s (%s, deletionPolicy %s) is of VolumeSnapshot %s/%s, which does not exist: the storage keeps its data",
 			c.Name, term.Age(s.now, c.CreationTimestamp.Time), c.Spec.DeletionPolicy, of.Namespace, of.Name)
 	}
@@ -175,17 +165,17 @@ func (s *seen) checkContents(all *found) {
 
 // checkReplaced finds what rollbacks have left on purpose, but for those that are unfinished.
 func (s *seen) checkReplaced(all *found, needed sets.Set[string]) {
-	for i := range s.volumes {
-		if v := &s.volumes[i]; needed.Len() == 0 && s.replaced.Has(v.Name) && v.Status.Phase == corev1.VolumeReleased {
+	for i := range s.volumes.Items {
+		if v := &s.volumes.Items[i]; needed.Len() == 0 && s.replaced.Has(v.Name) && v.Status.Phase == corev1.VolumeReleased {
 			capacity := v.Spec.Capacity[corev1.ResourceStorage]
-			all.left(s, v, "kubectl describe persistentvolume "+v.Name,
+			all.left(s, v, command("kubectl describe persistentvolume %s", v.Name),
 				"PersistentVolume %s (%s) has the data from before a rollback", v.Name, capacity.String())
 		}
 	}
 	for o := range s.snapshots() {
 		if id := o.GetLabels()[v1alpha1.LabelRollback]; id != "" && !needed.Has(id) {
 			resource, kind := view.ResourceOf(o)
-			all.left(s, o, fmt.Sprintf("kubectl delete -n %s %s %s", o.GetNamespace(), resource, o.GetName()),
+			all.left(s, o, command("kubectl delete -n %s %s %s", o.GetNamespace(), resource, o.GetName()),
 				kind+" %s/%s (%s) is the safety snapshot of rollback %s", o.GetNamespace(), o.GetName(),
 				cmp.Or(backup.SizeText(o), "of unknown size"), id)
 		}

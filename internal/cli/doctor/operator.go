@@ -13,7 +13,8 @@ import (
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -24,20 +25,14 @@ import (
 
 // checkOperator says whether the operator lives, and of which version it is.
 func checkOperator(s *seen) (all found) {
-	namespace := view.DocumentedNamespace
-	if len(s.deployments) > 0 {
-		namespace = s.deployments[0].Namespace
-	}
-	if s.lease != nil {
-		namespace = s.lease.Namespace
-	}
-	fix := fmt.Sprintf("kubectl -n %s get pods,lease", term.ShellWord(namespace))
-	if s.lease == nil {
-		all.unknown(fix, "its lease is not found, or you may not read it: whether it lives is not known")
-	} else if silent := state.SilentFor(s.lease, s.now); silent > 0 {
-		all.problem(fix, "it shows no sign of life since %s", duration.HumanDuration(silent))
-	} else {
+	lives := s.lease != nil && state.SilentFor(s.lease, s.now) == 0
+	switch {
+	case lives:
 		all.ok("it renews its lease")
+	case s.lease != nil:
+		all.problem(state.SilenceCommand(s.lease.Namespace), "it shows no sign of life since %s", term.Rounded(state.SilentFor(s.lease, s.now)))
+	case len(s.deployments) == 0:
+		all.unknown(state.SilenceCommand(""), "its lease is not found, or you may not read it: whether it lives is not known")
 	}
 	if s.denied(&all, "deployments") {
 		return all
@@ -46,23 +41,42 @@ func checkOperator(s *seen) (all found) {
 		all.unknown("kubectl get deployments -A -l app.kubernetes.io/name=snapshotschedule",
 			"no Deployment of it is found: its version is not known")
 	}
-	plugin := version.Get().Version
 	for i := range s.deployments {
 		d := &s.deployments[i]
-		image := view.ManagerImage(d)
-		switch runs := tagOf(image); {
-		case runs == "":
-			all.unknown("", "Deployment %s/%s runs %q, which does not say its version", d.Namespace, d.Name, image)
-		case version.Image() == "":
-			all.unknown("", "Deployment %s/%s runs %s; this plugin is a development build, and cannot compare", d.Namespace, d.Name, image)
-		case runs != plugin && "v"+runs != plugin:
-			all.problem("install the plugin and the operator of the same release",
-				"Deployment %s/%s runs version %s, and this plugin is %s", d.Namespace, d.Name, runs, plugin)
-		default:
-			all.ok("Deployment %s/%s runs %s, as this plugin", d.Namespace, d.Name, runs)
+		switch {
+		case lives:
+		case ptr.Deref(d.Spec.Replicas, 1) == 0:
+			all.problem(command("kubectl -n %s scale deployment %s --replicas=2", d.Namespace, d.Name),
+				"Deployment %s/%s is scaled to none: no snapshot is taken", d.Namespace, d.Name)
+		case d.Status.ReadyReplicas == 0:
+			all.problem(state.SilenceCommand(d.Namespace), "no pod of Deployment %s/%s is ready", d.Namespace, d.Name)
+		case s.lease == nil: // it takes no part in leader election, or you may not read the lease
+			all.ok("%s of Deployment %s/%s: ready", term.Plural(int(d.Status.ReadyReplicas), "pod"), d.Namespace, d.Name)
 		}
+		checkVersion(&all, d)
 	}
 	return all
+}
+
+// checkVersion compares the operator with this plugin.
+func checkVersion(all *found, d *appsv1.Deployment) {
+	image := view.ManagerImage(d)
+	runs, err := utilversion.ParseSemantic(tagOf(image))
+	plugin, ownErr := utilversion.ParseSemantic(version.Get().Version)
+	switch {
+	case err != nil:
+		all.unknown("", "Deployment %s/%s runs %q, which does not say its version", d.Namespace, d.Name, image)
+	case ownErr != nil || version.Image() == "":
+		all.unknown("", "Deployment %s/%s runs %s; this plugin is a development build, and cannot compare", d.Namespace, d.Name, image)
+	case runs.LessThan(plugin):
+		all.problem(installRelease, "Deployment %s/%s runs version %s, which is older than this plugin, %s: install this plugin's release, "+
+			"or upgrade the chart", d.Namespace, d.Name, runs, plugin)
+	case plugin.LessThan(runs):
+		all.problem("", "Deployment %s/%s runs version %s, which is newer than this plugin, %s: install the plugin of its release",
+			d.Namespace, d.Name, runs, plugin)
+	default:
+		all.ok("Deployment %s/%s runs %s, as this plugin", d.Namespace, d.Name, runs)
+	}
 }
 
 // tagOf returns the tag of an image; empty if it has none.
@@ -74,70 +88,71 @@ func tagOf(image string) string {
 	return ""
 }
 
-// rights are what the operator may do, by group and resource. A test compares them with its roles.
-var rights = []struct{ group, resource, verbs string }{
-	{"", "namespaces", "get"},
-	{"", "persistentvolumeclaims", "get list watch"},
-	{"events.k8s.io", "events", "create patch"},
-	{snapshotv1.GroupName, "volumesnapshotclasses", "list watch"},
-	{snapshotv1.GroupName, "volumesnapshots", "create delete get list patch watch"},
-	{groupv1.GroupName, "volumegroupsnapshotclasses", "list watch"},
-	{groupv1.GroupName, "volumegroupsnapshots", "create delete get list patch watch"},
-	{v1alpha1.GroupName, "snapshotschedules", "get list patch watch"},
-	{"", "namespaces", "list watch"},
-	{v1alpha1.GroupName, "clustersnapshotschedules", "get list patch watch"},
-	{v1alpha1.GroupName, "clustersnapshotschedules/finalizers", "update"},
-	{v1alpha1.GroupName, "clustersnapshotschedules/status", "patch"},
-	{v1alpha1.GroupName, "snapshotschedules", "create delete"},
-	{v1alpha1.GroupName, "snapshotschedules/finalizers", "update"},
-	{v1alpha1.GroupName, "snapshotschedules/status", "patch"},
+// rights are what the operator may do, by group and resource. A test compares them with its roles. One that is confined to some
+// namespaces does without those that everywhere is set for.
+var rights = []struct {
+	group, resource, verbs string
+	everywhere             bool
+}{
+	{"", "namespaces", "get", false},
+	{"", "persistentvolumeclaims", "get list watch", false},
+	{"events.k8s.io", "events", "create patch", false},
+	{groupv1.GroupName, "volumegroupsnapshotclasses", "list watch", true},
+	{groupv1.GroupName, "volumegroupsnapshots", "create delete get list patch watch", false},
+	{snapshotv1.GroupName, "volumesnapshotclasses", "list watch", true},
+	{snapshotv1.GroupName, "volumesnapshots", "create delete get list patch watch", false},
+	{v1alpha1.GroupName, "snapshotschedules", "get list patch watch", false},
+	{v1alpha1.GroupName, "snapshotschedules/finalizers", "update", false},
+	{v1alpha1.GroupName, "snapshotschedules/status", "patch", false},
+	{"", "namespaces", "list watch", true},
+	{v1alpha1.GroupName, "clustersnapshotschedules", "get list patch watch", true},
+	{v1alpha1.GroupName, "clustersnapshotschedules/finalizers", "update", true},
+	{v1alpha1.GroupName, "clustersnapshotschedules/status", "patch", true},
+	{v1alpha1.GroupName, "snapshotschedules", "create delete", true},
 }
 
-// lackingRights asks the API server what the accounts of the operator may not do in the whole cluster.
-func lackingRights(ctx context.Context, f *term.Factory, deployments []appsv1.Deployment) (lacking []string, asked bool, err error) {
-	for i := range deployments {
-		account := cmp.Or(deployments[i].Spec.Template.Spec.ServiceAccountName, "default")
-		user := fmt.Sprintf("system:serviceaccount:%s:%s", deployments[i].Namespace, account)
+// lackingRights asks the API server what the account of an operator may not do, in the whole cluster or in the namespaces to which it is
+// confined. It returns the commands that ask for that.
+func lackingRights(ctx context.Context, f *term.Factory, d *appsv1.Deployment) (lacking []string, err error) {
+	account, confined := cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default"), view.ManagerFlag(d, "watch-namespaces")
+	user := fmt.Sprintf("system:serviceaccount:%s:%s", d.Namespace, account)
+	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + d.Namespace, "system:authenticated"}
+	for namespace := range strings.SplitSeq(confined, ",") {
 		for _, r := range rights {
 			resource, below, _ := strings.Cut(r.resource, "/")
 			for verb := range strings.FieldsSeq(r.verbs) {
-				review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-					User: user, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + deployments[i].Namespace, "system:authenticated"},
-					ResourceAttributes: &authorizationv1.ResourceAttributes{Group: r.group, Resource: resource, Subresource: below, Verb: verb},
-				}}
-				if err := f.Client.Create(ctx, review); err != nil {
-					return nil, false, err
+				if confined != "" && r.everywhere {
+					continue
 				}
-				if !review.Status.Allowed {
-					lacking = append(lacking, fmt.Sprintf("kubectl auth can-i %s %s --as %s -A", verb, qualified(r.resource, r.group), user))
+				right := &authorizationv1.ResourceAttributes{Namespace: namespace, Group: r.group, Resource: resource, Subresource: below, Verb: verb}
+				review := &authorizationv1.SubjectAccessReview{
+					Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: right},
+				}
+				if err := f.Client.Create(ctx, review); err != nil {
+					return nil, err
+				}
+				if line := term.CanI(right) + " --as " + user; !review.Status.Allowed && namespace != "" {
+					lacking = append(lacking, line)
+				} else if !review.Status.Allowed {
+					lacking = append(lacking, line+" -A")
 				}
 			}
 		}
-		asked = true
 	}
-	return lacking, asked, nil
-}
-
-// qualified is a resource as kubectl takes it.
-func qualified(resource, group string) string {
-	name, below, found := strings.Cut(resource, "/")
-	if group != "" {
-		name += "." + group
-	}
-	if found {
-		name += " --subresource=" + below
-	}
-	return name
+	return lacking, nil
 }
 
 func checkRights(s *seen) (all found) {
+	fix := strings.Join(s.lacking, "\n")
+	if strings.HasSuffix(fix, " -A") { // else it is confined, and each namespace has its roles
+		fix = installRelease + "\n" + fix
+	}
 	switch {
 	case s.denied(&all, "subjectaccessreviews"):
-	case !s.asked:
+	case len(s.deployments) == 0:
 		all.unknown("", "no Deployment of the operator is found, which names its account")
 	case len(s.lacking) > 0:
-		all.problem(strings.Join(s.lacking, "\n"),
-			"the operator lacks %s; install its release again, or, if it has roles in single namespaces, compare them",
+		all.problem(fix, "the operator lacks %s: apply the roles of its release again, from dist/install.yaml, the chart or config/namespaced",
 			term.Plural(len(s.lacking), "right"))
 	default:
 		all.ok("it has all that its release asks for")

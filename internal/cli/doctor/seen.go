@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,21 +37,21 @@ type seen struct {
 	unread map[string]error
 
 	// definitions are by name; nil are those that do not exist.
-	definitions map[string]*unstructured.Unstructured
+	definitions map[string]*customResource
 	resources   []*metav1.APIResourceList
 	inventory   *view.Inventory
 	schedules   []*v1alpha1.SnapshotSchedule
-	storage     []storagev1.StorageClass
-	drivers     []storagev1.CSIDriver
-	volumes     []corev1.PersistentVolume
-	contents    []snapshotv1.VolumeSnapshotContent
+	storage     storagev1.StorageClassList
+	drivers     storagev1.CSIDriverList
+	nodes       storagev1.CSINodeList
+	volumes     corev1.PersistentVolumeList
+	contents    snapshotv1.VolumeSnapshotContentList
 	// anywhere are the names of the VolumeSnapshots of all namespaces, with their UIDs; nil if they were not read.
 	anywhere    map[client.ObjectKey]string
 	deployments []appsv1.Deployment
 	lease       *coordinationv1.Lease
-	// lacking are the rights that the accounts of the operator do not have; asked is set if that is known.
+	// lacking are the commands that ask for the rights which the accounts of the operator do not have.
 	lacking   []string
-	asked     bool
 	rollbacks []protection.Rollback
 	// replaced are the names of the volumes that rollbacks have put out of use.
 	replaced sets.Set[string]
@@ -71,11 +72,12 @@ func see(ctx context.Context, f *term.Factory, scope *term.Scope, rollbacks Roll
 	if err != nil {
 		return nil, err
 	}
-	s := &seen{now: now, unread: map[string]error{}, definitions: map[string]*unstructured.Unstructured{}}
+	s := &seen{now: now, unread: map[string]error{}, definitions: map[string]*customResource{}}
 	discovery, err := f.Config.ToDiscoveryClient()
 	if err != nil {
 		return nil, err
 	}
+	discovery.Invalidate() // kubectl's cache lacks what was installed within hours
 	if v, err := discovery.ServerVersion(); err == nil {
 		s.server = v.GitVersion
 	}
@@ -85,7 +87,8 @@ func see(ctx context.Context, f *term.Factory, scope *term.Scope, rollbacks Roll
 		o.SetGroupVersionKind(definitionKind)
 		switch err := f.Client.Get(ctx, client.ObjectKey{Name: d.name}, o); {
 		case err == nil:
-			s.definitions[d.name] = o
+			s.definitions[d.name] = &customResource{}
+			s.note("customresourcedefinitions", runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, s.definitions[d.name]))
 		case !apierrors.IsNotFound(err):
 			s.unread["customresourcedefinitions"] = err
 		}
@@ -101,19 +104,17 @@ func see(ctx context.Context, f *term.Factory, scope *term.Scope, rollbacks Roll
 	} else if !s.inventory.Classes.Known {
 		s.note("volumesnapshotclasses", errDenied)
 	}
-	s.storage = readAll(ctx, f, s, "storageclasses", &storagev1.StorageClassList{},
-		func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
-	s.drivers = readAll(ctx, f, s, "csidrivers", &storagev1.CSIDriverList{},
-		func(l *storagev1.CSIDriverList) []storagev1.CSIDriver { return l.Items })
-	s.volumes = readAll(ctx, f, s, "persistentvolumes", &corev1.PersistentVolumeList{},
-		func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume { return l.Items })
-	s.contents = readAll(ctx, f, s, "volumesnapshotcontents", &snapshotv1.VolumeSnapshotContentList{},
-		func(l *snapshotv1.VolumeSnapshotContentList) []snapshotv1.VolumeSnapshotContent { return l.Items })
-	if len(s.contents) > 0 {
+	for resource, list := range map[string]client.ObjectList{
+		"storageclasses": &s.storage, "csidrivers": &s.drivers, "csinodes": &s.nodes,
+		"persistentvolumes": &s.volumes, "volumesnapshotcontents": &s.contents,
+	} {
+		s.note(resource, f.List(ctx, list))
+	}
+	if len(s.contents.Items) > 0 {
 		s.readNames(ctx, f)
 	}
 	s.readOperator(ctx, f)
-	s.replaced = rollbacks.Replaced(s.volumes)
+	s.replaced = rollbacks.Replaced(s.volumes.Items)
 	if s.rollbacks, err = rollbacks.Unfinished(ctx, f, namespace, s.inventory.Claims, now); err != nil {
 		s.note("rollbacks", err)
 	}
@@ -140,8 +141,11 @@ func (s *seen) readOperator(ctx context.Context, f *term.Factory) {
 	if s.deployments, err = view.OperatorDeployments(ctx, f, namespaces); err != nil {
 		s.note("deployments", err)
 	}
-	s.lacking, s.asked, err = lackingRights(ctx, f, s.deployments)
-	s.note("subjectaccessreviews", err)
+	for i := range s.deployments {
+		lacking, err := lackingRights(ctx, f, &s.deployments[i])
+		s.lacking = append(s.lacking, lacking...)
+		s.note("subjectaccessreviews", err)
+	}
 }
 
 // inventory stands for all that is read of namespaces: PVCs and snapshots.
@@ -158,12 +162,6 @@ func (s *seen) note(resource string, err error) {
 	if err != nil && !meta.IsNoMatchError(err) {
 		s.unread[resource] = err
 	}
-}
-
-// readAll reads a list, or notes why it cannot be read.
-func readAll[L client.ObjectList, T any](ctx context.Context, f *term.Factory, s *seen, resource string, list L, items func(L) []T) []T {
-	s.note(resource, f.List(ctx, list))
-	return items(list)
 }
 
 // denied adds a point for each of some resources that could not be read, and returns whether there is one.

@@ -4,165 +4,197 @@
 package doctor
 
 import (
-	"fmt"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/drivers"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // silence is how long the snapshot controller and a sidecar may take before they count as not reacting.
 const silence = 2 * time.Minute
+
+// reaction is what objects show of a controller: the newest one to which it has reacted, and the newest one that has waited too long.
+type reaction struct{ answered, waits client.Object }
+
+func (r *reaction) add(o client.Object, answered bool, now time.Time) {
+	newest := &r.answered
+	if !answered {
+		newest = &r.waits
+		if backup.Terminating(o) || now.Sub(o.GetCreationTimestamp().Time) < silence {
+			return
+		}
+	}
+	if *newest == nil || (*newest).GetCreationTimestamp().Time.Before(o.GetCreationTimestamp().Time) {
+		*newest = o
+	}
+}
+
+// none returns whether the controller does not react. One object alone may wait while later ones do not.
+func (r *reaction) none() bool {
+	return r.waits != nil && (r.answered == nil || r.answered.GetCreationTimestamp().Time.Before(r.waits.GetCreationTimestamp().Time))
+}
 
 // checkController says whether the snapshot controller reacts: it binds snapshots to contents.
 func checkController(s *seen) (all found) {
 	if s.denied(&all, inventory) {
 		return all
 	}
-	var waits client.Object
-	reacted := false
+	var r reaction
 	for o := range s.snapshots() {
-		v, single := o.(*snapshotv1.VolumeSnapshot)
-		switch {
-		case !single:
-		case backup.ContentName(v) != "" || backup.DriverError(v) != "":
-			reacted = true
-		case backup.Terminating(v) || s.now.Sub(v.CreationTimestamp.Time) < silence || waits != nil:
-		default:
-			waits = v
+		if v, single := o.(*snapshotv1.VolumeSnapshot); single {
+			r.add(v, backup.ContentName(v) != "" || backup.DriverError(v) != "", s.now)
 		}
 	}
 	switch {
-	case waits != nil:
+	case r.none():
 		all.problem("kubectl get pods -A | grep snapshot-controller", "VolumeSnapshot %s/%s is %s old, and no snapshot controller has reacted: "+
-			"it is not running, or is not allowed to", waits.GetNamespace(), waits.GetName(), term.Age(s.now, waits.GetCreationTimestamp().Time))
-	case reacted:
-		all.ok("it has reacted to every VolumeSnapshot")
+			"it is not running, or is not allowed to", r.waits.GetNamespace(), r.waits.GetName(), term.Age(s.now, r.waits.GetCreationTimestamp().Time))
+	case r.answered != nil:
+		all.ok("it has reacted to VolumeSnapshots")
 	default:
 		all.unknown("", "there is no VolumeSnapshot by which it could be seen")
 	}
 	return all
 }
 
-// checkDrivers examines each driver that has a StorageClass, a VolumeSnapshotClass or a volume.
+// checkDrivers examines each driver that has a StorageClass, a class of snapshots or a volume.
 func checkDrivers(s *seen) (all found) {
-	s.denied(&all, "storageclasses", "csidrivers", "persistentvolumes", "volumesnapshotcontents")
+	s.denied(&all, "storageclasses", "persistentvolumes", "volumesnapshotcontents")
+	unsure := s.denied(&all, "csidrivers", "csinodes")
 	if s.denied(&all, inventory, "volumesnapshotclasses") {
 		return all
 	}
-	used, installed, classes := sets.New[string](), sets.New[string](), map[string][]*snapshotv1.VolumeSnapshotClass{}
-	for i := range s.storage {
-		used.Insert(s.storage[i].Provisioner)
+	used, installed := sets.New(s.inventory.Classes.Drivers()...), sets.New[string]()
+	for i := range s.storage.Items {
+		used.Insert(s.storage.Items[i].Provisioner)
 	}
-	for i := range s.volumes {
-		if csi := s.volumes[i].Spec.CSI; csi != nil {
+	for i := range s.volumes.Items {
+		if csi := s.volumes.Items[i].Spec.CSI; csi != nil {
 			used.Insert(csi.Driver)
 		}
 	}
-	for i := range s.drivers {
-		installed.Insert(s.drivers[i].Name)
+	for i := range s.drivers.Items {
+		installed.Insert(s.drivers.Items[i].Name)
 	}
-	for _, o := range s.inventory.Classes.All {
-		if class, single := o.(*snapshotv1.VolumeSnapshotClass); single {
-			classes[class.Driver] = append(classes[class.Driver], class)
+	for i := range s.nodes.Items { // a driver may do without a CSIDriver
+		for _, d := range s.nodes.Items[i].Spec.Drivers {
+			installed.Insert(d.Name)
 		}
 	}
-	for _, name := range sets.List(used.Union(sets.KeySet(classes))) {
-		s.checkDriver(&all, name, classes[name], installed.Has(name) || s.unread["csidrivers"] != nil)
+	for _, name := range sets.List(used) {
+		s.checkDriver(&all, name, unsure || installed.Has(name))
 	}
 	return all
 }
 
 // checkDriver examines a driver, which may be installed.
-func (s *seen) checkDriver(all *found, name string, classes []*snapshotv1.VolumeSnapshotClass, mayExist bool) {
+func (s *seen) checkDriver(all *found, name string, mayExist bool) {
+	singles, groups := s.inventory.Classes.Of(name, false), s.inventory.Classes.Of(name, true)
+	classes := slices.Concat(singles, groups)
 	switch known, _ := drivers.Find(name); {
 	case known.NoSnapshots:
 		all.ok("%s (%s) takes no snapshots; kubectl snapsched coverage names its PVCs", name, known.Storage)
 	case strings.HasPrefix(name, "kubernetes.io/") || len(classes) == 0 && !mayExist:
-		all.ok("%s is no CSI driver, and takes no snapshots; kubectl snapsched coverage names its PVCs", name)
+		all.ok("%s is no CSI driver that is installed: it takes no snapshots; kubectl snapsched coverage names its PVCs", name)
 	case !mayExist:
-		all.problem("kubectl get csidrivers", "VolumeSnapshotClass %s is of driver %s, which is not installed: no CSIDriver has the name",
-			classes[0].Name, name)
+		kind, class := kindOf(classes[0]), classes[0].GetName()
+		all.problem(command("kubectl delete %s %s", strings.ToLower(kind), class),
+			"%s %s is of driver %s, which is not installed: no CSIDriver and no node has it; install it, or delete the class", kind, class, name)
 	default:
-		s.checkClasses(all, name, classes)
-		s.checkLimits(all, name, classes)
+		s.checkDefault(all, &known, name, len(singles))
+		if why, fix := s.inventory.Classes.Wrong(name, true); why != "" && len(groups) > 0 && s.groups() {
+			all.problem(fix, "%s", why)
+		}
+		for _, class := range classes {
+			if kind := kindOf(class); snapshots.Leaves(class) {
+				fix := command(`kubectl patch volumesnapshotclass %s --type=merge -p '{"deletionPolicy":"Delete"}'`, class.GetName())
+				if slices.Contains(groups, class) {
+					fix = command(replaceGroupClass, class.GetName())
+				}
+				all.problem(fix, "%s %s has the deletionPolicy Retain: the storage keeps, and bills, what a schedule deletes", kind, class.GetName())
+			}
+		}
+		s.checkLimits(all, &known, name, classes)
 		s.checkSidecar(all, name)
 	}
 }
 
-// newClass is the command that creates the default class of a driver.
-const newClass = `echo '{"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshotClass","metadata":{"name":"%[1]s",` +
-	`"annotations":{"snapshot.storage.kubernetes.io/is-default-class":"true"}},"driver":"%[1]s","deletionPolicy":"Delete"}' | ` +
-	`kubectl create -f -`
+// replaceGroupClass gives a class of group snapshots, which is immutable, the deletionPolicy Delete.
+const replaceGroupClass = `kubectl get volumegroupsnapshotclass %s -o json | sed 's/"deletionPolicy": "Retain"/"deletionPolicy": "Delete"/' | kubectl replace --force -f -`
 
-// checkClasses examines the classes of a driver that can take snapshots.
-func (s *seen) checkClasses(all *found, name string, classes []*snapshotv1.VolumeSnapshotClass) {
-	if len(classes) == 0 {
-		all.problem(fmt.Sprintf(newClass, name), "driver %s has no VolumeSnapshotClass: no snapshot is taken of its PVCs", name)
-	} else if wrong := s.inventory.Classes.Wrong(name); wrong != "" {
-		all.problem("", "%s", wrong) // which has the command
-	} else {
-		all.ok("%s has a default VolumeSnapshotClass", name)
+// kindOf returns the kind of a class.
+func kindOf(class client.Object) string {
+	if _, single := class.(*snapshotv1.VolumeSnapshotClass); single {
+		return "VolumeSnapshotClass"
 	}
-	for _, class := range classes {
-		if class.DeletionPolicy == snapshotv1.VolumeSnapshotContentRetain {
-			all.problem(fmt.Sprintf(`kubectl patch volumesnapshotclass %s --type=merge -p '{"deletionPolicy":"Delete"}'`, class.Name),
-				"VolumeSnapshotClass %s has the deletionPolicy Retain: the storage keeps, and bills, what a schedule deletes", class.Name)
+	return "VolumeGroupSnapshotClass"
+}
+
+// checkDefault says whether a driver that can take snapshots has one default class.
+func (s *seen) checkDefault(all *found, known *drivers.Driver, name string, classes int) {
+	why, fix := s.inventory.Classes.Wrong(name, false)
+	switch {
+	case classes == 0 && known.Page != "":
+		all.problem("", "driver %s has no VolumeSnapshotClass: no snapshot is taken of its PVCs; docs/storage/%s.md has one, with its parameters",
+			name, known.Page)
+	case classes == 0:
+		class := &snapshotv1.VolumeSnapshotClass{
+			TypeMeta:   metav1.TypeMeta{APIVersion: snapshotv1.SchemeGroupVersion.String(), Kind: "VolumeSnapshotClass"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"snapshot.storage.kubernetes.io/is-default-class": "true"}},
+			Driver:     name, DeletionPolicy: snapshotv1.VolumeSnapshotContentDelete,
 		}
+		maps.Copy(class.Annotations, known.Annotate)
+		text, _ := json.Marshal(class) // it has strings only
+		all.problem(command("printf %%s %s | kubectl create -f -", string(text)), "driver %s has no VolumeSnapshotClass: no snapshot is taken of its PVCs", name)
+	case why != "":
+		all.problem(fix, "%s", why)
+	default:
+		all.ok("%s has a default VolumeSnapshotClass", name)
 	}
 }
 
 // checkLimits finds the limits of a driver that none of its classes states: the strictest value of them holds.
-func (s *seen) checkLimits(all *found, name string, classes []*snapshotv1.VolumeSnapshotClass) {
-	known, _ := drivers.Find(name)
+func (s *seen) checkLimits(all *found, known *drivers.Driver, name string, classes []client.Object) {
+	stated, ignored, fix := s.inventory.Classes.Stated(name)
+	if ignored != "" {
+		all.problem(fix, "%s", ignored)
+	}
 	var lacks []string
 	for _, key := range slices.Sorted(maps.Keys(known.Annotate)) {
-		stated := func(class *snapshotv1.VolumeSnapshotClass) bool { return class.Annotations[key] != "" }
-		if !slices.ContainsFunc(classes, stated) {
+		if !slices.Contains(stated, key) {
 			lacks = append(lacks, key+"="+known.Annotate[key])
 		}
 	}
 	if len(classes) > 0 && len(lacks) > 0 {
-		all.problem(fmt.Sprintf("kubectl annotate volumesnapshotclass %s %s", classes[0].Name, strings.Join(lacks, " ")),
-			"no VolumeSnapshotClass of %s states the limits of %s (%s)", name, known.Storage, known.Source)
+		all.problem(command("kubectl annotate %s %s --overwrite ", strings.ToLower(kindOf(classes[0])), classes[0].GetName())+strings.Join(lacks, " "),
+			"no class of %s states the limits of %s (%s)", name, known.Storage, known.Source)
 	}
 }
 
-// checkSidecar says whether the csi-snapshotter of a driver reacts: it gives contents a handle, or an error. One that waits behind
-// others has newer ones beside it that have a handle.
+// checkSidecar says whether the csi-snapshotter of a driver reacts: it gives contents a handle, or an error.
 func (s *seen) checkSidecar(all *found, name string) {
-	var waits, answered *snapshotv1.VolumeSnapshotContent
-	for i := range s.contents {
-		c := &s.contents[i]
-		switch {
-		case c.Spec.Driver != name || c.Spec.Source.VolumeHandle == nil || c.DeletionTimestamp != nil:
-		case backup.Answered(c):
-			answered = later(answered, c)
-		case waits == nil || later(c, waits) == waits:
-			waits = c
+	var r reaction
+	for i := range s.contents.Items {
+		if c := &s.contents.Items[i]; c.Spec.Driver == name && c.Spec.Source.VolumeHandle != nil {
+			r.add(c, backup.Answered(c), s.now)
 		}
 	}
 	switch {
-	case waits == nil && answered == nil && s.unread["volumesnapshotcontents"] == nil:
-		all.unknown("", "%s has no VolumeSnapshotContent by which its csi-snapshotter could be seen", name)
-	case waits != nil && s.now.Sub(waits.CreationTimestamp.Time) >= silence && later(answered, waits) == waits:
+	case r.none():
 		all.problem("kubectl get pods -A | grep csi", "VolumeSnapshotContent %s is %s old, and the csi-snapshotter of %s has not reacted: "+
-			"the driver's controller has no such sidecar, or it is not running", waits.Name, term.Age(s.now, waits.CreationTimestamp.Time), name)
+			"the driver's controller has no such sidecar, or it is not running", r.waits.GetName(), term.Age(s.now, r.waits.GetCreationTimestamp().Time), name)
+	case r.answered == nil && s.unread["volumesnapshotcontents"] == nil:
+		all.unknown("", "%s has no VolumeSnapshotContent by which its csi-snapshotter could be seen", name)
 	}
-}
-
-// later returns the content that was created later: b, if both were created at the same time, or a is nil.
-func later(a, b *snapshotv1.VolumeSnapshotContent) *snapshotv1.VolumeSnapshotContent {
-	if a == nil || !b.CreationTimestamp.Before(&a.CreationTimestamp) {
-		return b
-	}
-	return a
 }

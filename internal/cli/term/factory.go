@@ -162,11 +162,14 @@ func (f *Factory) ServerTime(ctx context.Context) (time.Time, error) {
 	return at.UTC(), err
 }
 
-// canI is the command that asks for a right, which its user may copy, or send to an administrator.
-func canI(right *authorizationv1.ResourceAttributes) string {
+// CanI is the command that asks for a right, which its user may copy, or send to an administrator.
+func CanI(right *authorizationv1.ResourceAttributes) string {
 	line := "kubectl auth can-i " + right.Verb + " " + schema.GroupResource{Group: right.Group, Resource: right.Resource}.String()
 	if right.Name != "" {
 		line += "/" + right.Name
+	}
+	if right.Subresource != "" {
+		line += " --subresource=" + right.Subresource
 	}
 	if right.Namespace != "" {
 		line += " -n " + right.Namespace
@@ -183,7 +186,7 @@ func (f *Factory) Lacking(ctx context.Context, rights []authorizationv1.Resource
 			return nil, fmt.Errorf("ask for permissions: %w", err)
 		}
 		if !review.Status.Allowed {
-			missing = append(missing, canI(right))
+			missing = append(missing, CanI(right))
 		}
 	}
 	return missing, nil

@@ -6,9 +6,12 @@ package view
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,12 +57,39 @@ func OperatorDeployments(ctx context.Context, f *term.Factory, namespaces []stri
 // managerContainer is the operator's container, in its Deployment.
 const managerContainer = "manager"
 
-// ManagerImage returns the image of the operator; empty if the Deployment has no container of its name.
-func ManagerImage(d *appsv1.Deployment) string {
+// manager returns the operator's container; an empty one if the Deployment has none of its name.
+func manager(d *appsv1.Deployment) (found corev1.Container) {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		if c.Name == managerContainer {
-			return c.Image
+			return c
+		}
+	}
+	return found
+}
+
+// ManagerImage returns the image of the operator; empty if it is not known.
+func ManagerImage(d *appsv1.Deployment) string { return manager(d).Image }
+
+// ManagerFlag returns the value of a flag of the operator; empty if it has none.
+func ManagerFlag(d *appsv1.Deployment, flag string) string {
+	c := manager(d)
+	all := slices.Concat(c.Command, c.Args)
+	for i, arg := range all {
+		switch name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "="); {
+		case name != flag || name == arg:
+		case given:
+			return value
+		case i+1 < len(all) && !strings.HasPrefix(all[i+1], "-"):
+			return all[i+1]
+		default:
+			return "true"
 		}
 	}
 	return ""
+}
+
+// Elects returns whether the operator takes part in leader election: else it renews no lease.
+func Elects(d appsv1.Deployment) bool {
+	elects, _ := strconv.ParseBool(ManagerFlag(&d, "leader-elect"))
+	return elects
 }

@@ -125,12 +125,18 @@ func FillSilence(ctx context.Context, f *term.Factory, all []*ScheduleStatus) {
 }
 
 // ReadLease returns the lease of the operator in one of some namespaces; nil if it may not be read, or there is none. Of
-// several operators it is that of the one that renewed it last: that one may take what the others do not.
+// several operators it is that of the one that renewed it last: that one may take what the others do not. What an operator that took
+// part in leader election has left says nothing of one that does not.
 func ReadLease(ctx context.Context, f *term.Factory, namespaces []string) (last *coordinationv1.Lease) {
 	for _, namespace := range namespaces {
 		lease := &coordinationv1.Lease{}
 		err := f.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: snapshots.LeaseName}, lease)
-		if err == nil && (last == nil || renewedAt(lease).After(renewedAt(last))) {
+		if err != nil || last != nil && !renewedAt(lease).After(renewedAt(last)) {
+			continue
+		}
+		// If Deployments may not be listed, there is none.
+		deployments, _ := view.OperatorDeployments(ctx, f, []string{namespace})
+		if len(deployments) == 0 || slices.ContainsFunc(deployments, view.Elects) {
 			last = lease
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -150,6 +151,15 @@ func operatorBinding(namespace, role string) client.Object {
 	}
 }
 
+// operatorDeployment is that of an operator in a namespace, with some arguments.
+func operatorDeployment(namespace string, args ...string) client.Object {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "controller-manager", Labels: map[string]string{"app.kubernetes.io/name": snapshots.Name},
+	}}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "proxy", Args: []string{"--leader-elect"}}, {Name: "manager", Args: args}}
+	return d
+}
+
 // Contract: STAT-20.
 func TestOnlyTheLeaseOfTheOperatorDecides(t *testing.T) {
 	now := clitest.Start.Add(24 * time.Hour)
@@ -175,6 +185,20 @@ func TestOnlyTheLeaseOfTheOperatorDecides(t *testing.T) {
 		"of an operator in another namespace, and a tenant's where the documentation puts it": {
 			objects:   []client.Object{in("snapshotschedule-system", now), in("backup", clitest.Start), operatorBinding("backup", "backup-manager-role")},
 			namespace: "backup",
+		},
+		"of an operator that elects no leader": {
+			objects: []client.Object{dead, operatorDeployment("snapshotschedule-system")},
+		},
+		"of one that elects a leader": {
+			objects:   []client.Object{dead, operatorDeployment("snapshotschedule-system", "--leader-elect", "--x=y")},
+			namespace: "snapshotschedule-system",
+		},
+		"of one that elects no leader, and another one": {
+			objects: []client.Object{
+				in("blue", now), operatorBinding("blue", "blue-manager-role"), operatorDeployment("blue", "--leader-elect=false"),
+				in("green", clitest.Start), operatorBinding("green", "green-manager-role"),
+			},
+			namespace: "green",
 		},
 		"of two operators, one of which lives": {
 			objects: []client.Object{
