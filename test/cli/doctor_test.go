@@ -229,8 +229,9 @@ var _ = Describe("doctor", func() {
 		func(breaks func(env *environment) fault) {
 			env := newEnvironment()
 			f := breaks(env)
-			var p pointed
-			Eventually(func() []pointed { return env.problems(f.about) }).Should(ContainElement(HaveField("Message", ContainSubstring(f.problem)), &p))
+			var named []pointed
+			Eventually(func() []pointed { return env.problems(f.about) }).Should(ContainElement(HaveField("Message", ContainSubstring(f.problem)), &named))
+			p := named[0]
 			if f.mend == nil {
 				Expect(p.Fix).NotTo(BeEmpty(), p.Message)
 				does(f.dir, p.Fix)
@@ -436,13 +437,13 @@ var _ = Describe("doctor", func() {
 			return fault{about: env.namespace + "/stopped", problem: "is suspended"}
 		}),
 		Entry("a schedule that its ClusterSnapshotSchedule suspends", func(env *environment) fault {
-			fleet := env.createFleet(v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h", Suspend: true})
+			fleet := env.createFleet(v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h", Suspend: true, DeletionPolicy: v1alpha1.DeletionOrphan})
 			env.createChild(fleet)
 			env.createClaim("data")
 			return fault{about: env.namespace + "/" + fleet.Name, problem: "is suspended by its ClusterSnapshotSchedule"}
 		}),
 		Entry("a schedule whose ClusterSnapshotSchedule does not select the namespace", func(env *environment) fault {
-			fleet := env.createFleet(v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h"})
+			fleet := env.createFleet(v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h", DeletionPolicy: v1alpha1.DeletionOrphan})
 			env.createChild(fleet)
 			env.createClaim("data")
 			alter(fleet, `{"spec":{"namespaceSelector":{"matchLabels":{"team":"a"}}}}`)

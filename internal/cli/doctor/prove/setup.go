@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
@@ -69,7 +70,8 @@ func (p *Proof) choose(ctx context.Context, f *term.Factory) (c chosen, err erro
 	}
 	class, is := classes.DefaultOf(driver, false).(*snapshotv1.VolumeSnapshotClass)
 	if c.class = class; !is {
-		return c, errors.New(classes.Wrong(driver))
+		why, command := classes.Wrong(driver, false)
+		return c, errors.New(strings.TrimSuffix(why+": "+command, ": "))
 	}
 	group, is := classes.DefaultOf(driver, true).(*groupv1.VolumeGroupSnapshotClass)
 	if p.groups && !is {
