@@ -21,7 +21,7 @@ const terminationLog = "/dev/termination-log"
 // NewProveData is the command of the pods of a proof.
 func NewProveData(f *term.Factory) *cobra.Command {
 	return &cobra.Command{
-		Use: "prove-data (fill|write|read) SEED PATH...", Hidden: true, Args: cobra.MinimumNArgs(3),
+		Use: "prove-data (fill|write|begun|read) SEED PATH...", Hidden: true, Args: cobra.MinimumNArgs(3),
 		Short:             "Write and read data, in the pods of a proof",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -31,10 +31,12 @@ func NewProveData(f *term.Factory) *cobra.Command {
 				return core.Fill(seed, paths)
 			case "write":
 				return core.Write(cmd.Context(), seed, paths)
+			case "begun":
+				return core.Begun(seed, paths)
 			case "read":
 				return readAll(f, seed, paths)
 			}
-			return fmt.Errorf("unknown action %s: use fill, write or read", args[0])
+			return fmt.Errorf("unknown action %s: use fill, write, begun or read", args[0])
 		},
 	}
 }

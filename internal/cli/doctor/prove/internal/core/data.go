@@ -94,6 +94,15 @@ func Write(ctx context.Context, seed string, paths []string) error {
 	}
 }
 
+// Begun returns an error unless the first record is in all volumes.
+func Begun(seed string, paths []string) error {
+	last, err := Read(seed, paths[len(paths)-1])
+	if err == nil && last.Records == 0 {
+		err = errors.New("no record is written yet")
+	}
+	return err
+}
+
 // appendTo appends to a file, and returns when the storage has it.
 func appendTo(name string, data []byte) error {
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // of the volume

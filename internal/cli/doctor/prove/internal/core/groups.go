@@ -5,6 +5,7 @@ package core
 
 import (
 	"fmt"
+	"time"
 
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 
@@ -19,8 +20,11 @@ var together = []string{"group-a", "group-b"}
 
 const labelGroup = v1alpha1.Prefix + "proof-group"
 
-// groupCuts is how many group snapshots are taken while the writer writes.
-const groupCuts = 3
+// groupCuts is how many group snapshots are taken while the writer writes, and writesFor how long it goes on after each of them.
+const (
+	groupCuts = 3
+	writesFor = 2 * time.Second
+)
 
 func groupName(i int) string { return fmt.Sprintf("cut-%d", i+1) }
 
@@ -28,11 +32,16 @@ func groupName(i int) string { return fmt.Sprintf("cut-%d", i+1) }
 func cutGroups(p *Proof, s *Seen) Verdict {
 	for i := range groupCuts {
 		v := s.Groups[groupName(i)]
-		if v == nil {
+		switch {
+		case s.Since < p.nextCut:
+			return Verdict{Words: "the writer goes on"}
+		case v == nil:
 			return Verdict{Do: []change.Change{{Create: p.newGroup(groupName(i))}}}
-		}
-		if backup.Uncut(v) {
+		case backup.Uncut(v):
 			return refused(s, backup.DriverError(v), fmt.Sprintf("VolumeGroupSnapshot %s is not cut yet", v.Name))
+		case i == p.cuts:
+			p.cuts, p.nextCut = p.cuts+1, s.Since+writesFor
+			return Verdict{Words: "the writer goes on"}
 		}
 	}
 	return Verdict{State: OK, Words: term.Plural(groupCuts, "group snapshot")}

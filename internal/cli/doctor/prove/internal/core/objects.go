@@ -126,7 +126,13 @@ func (p *Proof) newPod(name, what string, claims []string) *corev1.Pod {
 	if what == "write" {
 		pod.Spec.InitContainers = []corev1.Container{of("fill", "fill")}
 	}
-	pod.Spec.Containers = []corev1.Container{of(container, what)}
+	c := of(container, what)
+	if what == "write" {
+		c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 10, ProbeHandler: corev1.ProbeHandler{
+			Exec: &corev1.ExecAction{Command: of("", "begun").Command},
+		}}
+	}
+	pod.Spec.Containers = []corev1.Container{c}
 	return pod
 }
 
@@ -147,20 +153,23 @@ func (p *Proof) missing(s *Seen, pod, what string, claims []string, snapshots ..
 	return do
 }
 
-// writes has a pod write into volumes, until it does.
+// writes has a pod write into volumes, until the first record is in all of them.
 func (p *Proof) writes(s *Seen, pod string, claims ...string) Verdict {
 	if do := p.missing(s, pod, "write", claims); len(do) > 0 {
 		return Verdict{Do: do}
 	}
-	if c := statusOf(s.Pods[pod]); c != nil && c.State.Running != nil {
+	if c := statusOf(s.Pods[pod]); c != nil && c.Ready {
 		return Verdict{State: OK}
 	}
 	return p.stuck(s, pod, claims)
 }
 
 // reads has a pod read volumes, which may first have to be restored from snapshots. It is ok once it has: what it has read
-// is p.read.
+// is p.read. The pod goes then: as long as there is one, even one that has ended, its PVCs cannot be deleted.
 func (p *Proof) reads(s *Seen, pod string, claims []string, snapshots ...string) Verdict {
+	if p.read[pod] != nil {
+		return Verdict{State: OK}
+	}
 	if do := p.missing(s, pod, "read", claims, snapshots...); len(do) > 0 {
 		return Verdict{Do: do}
 	}
@@ -176,7 +185,7 @@ func (p *Proof) reads(s *Seen, pod string, claims []string, snapshots ...string)
 		p.read = map[string][]Reading{}
 	}
 	p.read[pod] = all
-	return Verdict{State: OK}
+	return Verdict{Do: []change.Change{{Delete: s.Pods[pod]}}}
 }
 
 func statusOf(pod *corev1.Pod) *corev1.ContainerStatus {

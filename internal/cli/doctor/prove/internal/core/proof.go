@@ -62,6 +62,9 @@ type Proof struct {
 	read   map[string][]Reading
 	limits taken
 	sum    string
+	// cuts is how many group snapshots are cut, and nextCut when the next one may be taken.
+	cuts    int
+	nextCut time.Duration
 }
 
 // Seen is what there is of a proof, by name.

@@ -25,7 +25,7 @@ import (
 
 // lies are what a simulated driver does other than it says.
 type lies struct {
-	wrongBytes, cutsLate, takesSnapshots, takesCopies, keepsVolume, neverDeletes, refusesContents bool
+	wrongBytes, cutsEarly, cutsLate, takesSnapshots, takesCopies, keepsVolume, neverDeletes, refusesContents bool
 	// tornBy is how many looks later the second volume of a group is cut; the first, if it is negative.
 	tornBy int
 	// volumeTakes is how many snapshots a volume takes.
@@ -99,7 +99,12 @@ func (d *driver) start(name string, pod *corev1.Pod) {
 		text, _ := json.Marshal(readings)
 		state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: string(text)}}
 	}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "istio"}, {Name: container, State: state}}
+	if state.Running != nil {
+		for _, v := range pod.Spec.Volumes {
+			d.volumes[v.Name].Records++
+		}
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "istio"}, {Name: container, State: state, Ready: state.Running != nil}}
 }
 
 // take stores what a volume holds now.
@@ -107,6 +112,9 @@ func (d *driver) take(name string, of *Reading) {
 	copied := *of
 	if d.wrongBytes {
 		copied.Sum = "other"
+	}
+	if d.cutsEarly {
+		copied.Records = 0
 	}
 	d.snapshots[name] = &copied
 }
@@ -219,7 +227,7 @@ func (d *driver) delete(o client.Object) {
 	case *corev1.Pod:
 		o.DeletionTimestamp = &metav1.Time{Time: d.seen.Now}
 		for _, v := range o.Spec.Volumes {
-			d.volumes[v.Name].Mark = !d.killed
+			d.volumes[v.Name].Mark = d.volumes[v.Name].Mark || strings.Contains(name, "write") && !d.killed
 		}
 		o.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: container}}
 		d.in(2, func() { delete(d.seen.Pods, name) })
@@ -308,6 +316,7 @@ func TestEachLieOfADriverIsFound(t *testing.T) {
 	}{
 		"none":                           {facts: yes},
 		"other bytes":                    {lies{wrongBytes: true}, stepRestore, Failed, "the checksum differs", map[string]bool{drivers.FactCopies: false, drivers.FactGroups: false}},
+		"cut before it was asked for":    {lies{cutsEarly: true}, stepRestore, Failed, "0 records of 11", map[string]bool{drivers.FactCopies: false}},
 		"cut late":                       {lies{cutsLate: true}, stepOnTime, Failed, "written after the driver had said", yes},
 		"the writer leaves no mark":      {lies{killed: true}, stepOnTime, Unknown, "before it had written its mark", yes},
 		"data goes with the volume":      {lies{takesSnapshots: true}, stepRestoreGone, Failed, "NotFound: no such snapshot", yes},
