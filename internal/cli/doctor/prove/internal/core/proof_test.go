@@ -243,6 +243,12 @@ func (d *driver) delete(o client.Object) {
 	case *snapshotv1.VolumeSnapshotContent:
 		delete(d.seen.Contents, name)
 	case *snapshotv1.VolumeSnapshot:
+		for _, claim := range d.seen.Claims { // the snapshot controller protects the source of a PVC that waits
+			if source := claim.Spec.DataSource; source != nil && source.Name == name && claim.Status.Phase != corev1.ClaimBound {
+				o.DeletionTimestamp = &metav1.Time{Time: d.seen.Now}
+				return
+			}
+		}
 		delete(d.seen.Snapshots, name)
 		if o.Spec.Source.PersistentVolumeClaimName == nil || d.neverDeletes {
 			return

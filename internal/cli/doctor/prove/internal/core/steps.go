@@ -10,6 +10,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/change"
@@ -238,7 +239,10 @@ func deletesVolume(p *Proof, s *Seen) Verdict {
 
 func deletesSnapshot(p *Proof, s *Seen) Verdict {
 	v, content := s.Snapshots[first], s.Contents[s.ContentOf[first]]
+	do := unrestored(s)
 	switch {
+	case len(do) > 0:
+		return Verdict{Do: do}
 	case v != nil && !backup.Terminating(v):
 		return Verdict{Do: []change.Change{{Delete: v}}}
 	case v != nil:
@@ -250,6 +254,22 @@ func deletesSnapshot(p *Proof, s *Seen) Verdict {
 	}
 	said, _ := p.said(s, "VolumeSnapshotContent", content.Name)
 	return Verdict{Words: cmp.Or(said, "VolumeSnapshotContent "+content.Name+" is not deleted")}
+}
+
+// unrestored returns what deletes the PVCs that no volume came of, with their pods: as long as one waits, its snapshot cannot be deleted.
+func unrestored(s *Seen) (do []change.Change) {
+	for _, claim := range s.Claims {
+		if claim.Status.Phase == corev1.ClaimBound {
+			continue
+		}
+		if pod := s.Pods["read-"+claim.Name]; pod != nil && !backup.Terminating(pod) {
+			do = append(do, change.Change{Delete: pod})
+		}
+		if !backup.Terminating(claim) {
+			do = append(do, change.Change{Delete: claim})
+		}
+	}
+	return do
 }
 
 func copyRemains(p *Proof, s *Seen) Verdict {
