@@ -124,7 +124,9 @@ func remove(ctx context.Context, f *term.Factory, id string) (left []string, err
 		}
 		var stays []client.Object
 		err := await(ctx, f, "namespace "+name, func() (int, error) {
-			stays, err = remaining(ctx, f, []client.Object{namespace})
+			if stays, err = remaining(ctx, f, []client.Object{namespace}); len(stays) > 0 && err == nil {
+				err = release(ctx, f, name)
+			}
 			return len(stays), err
 		})
 		if err != nil {
@@ -154,6 +156,18 @@ func remove(ctx context.Context, f *term.Factory, id string) (left []string, err
 		left = append(left, fmt.Sprintf("%s %s, with the policy %s", kindOf(o), o.GetName(), policyOf(o)))
 	}
 	return left, err
+}
+
+// release releases the snapshots of a namespace that are stuck, once it has no PVC that could be made from them.
+func release(ctx context.Context, f *term.Factory, namespace string) error {
+	claims, snapshots := &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}
+	err := errors.Join(f.List(ctx, claims, client.InNamespace(namespace)), f.List(ctx, snapshots, client.InNamespace(namespace)))
+	for i := range snapshots.Items {
+		if v := &snapshots.Items[i]; err == nil && len(claims.Items) == 0 && core.Stuck(v) {
+			err = client.IgnoreNotFound(ignoreConflict(steps.Send(ctx, f, core.Release(v))))
+		}
+	}
+	return err
 }
 
 // removeGroups removes the group snapshots of a namespace.

@@ -34,7 +34,7 @@ func (p *Proof) checkRights(ctx context.Context, f *term.Factory) error {
 	add("", "persistentvolumeclaims", "list", "create", "delete")
 	add("", "pods", "list", "create", "delete")
 	add("", "persistentvolumes", "get", "list")
-	add(snapshotv1.GroupName, "volumesnapshots", "list", "create", "delete")
+	add(snapshotv1.GroupName, "volumesnapshots", "list", "create", "patch", "delete")
 	add(snapshotv1.GroupName, "volumesnapshotcontents", "get", "list", "create", "patch", "delete")
 	add(snapshotv1.GroupName, "volumesnapshotclasses", "list")
 	add(storagev1.GroupName, "storageclasses", "list")

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
@@ -75,4 +76,18 @@ func Alive(o client.Object, now time.Time) bool {
 		at = o.GetCreationTimestamp().Time
 	}
 	return now.Sub(at) < Dead
+}
+
+// asSource is the finalizer by which the provisioner protects the source of a PVC. It never takes it off if the PVC is deleted before a
+// volume came of it.
+const asSource = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection"
+
+// Stuck returns whether a snapshot of a proof, of which no PVC waits, is kept by that finalizer alone.
+func Stuck(v *snapshotv1.VolumeSnapshot) bool {
+	return v.DeletionTimestamp != nil && len(v.Finalizers) == 1 && v.Finalizers[0] == asSource
+}
+
+// Release takes all finalizers off a snapshot that is stuck.
+func Release(v *snapshotv1.VolumeSnapshot) change.Change {
+	return change.Patch(v, map[string]any{"finalizers": nil}, nil)
 }

@@ -147,6 +147,9 @@ func (d *driver) provision(claim *corev1.PersistentVolumeClaim) {
 			name = *content.Spec.Source.SnapshotHandle
 		}
 		if data = d.snapshots[name]; data == nil {
+			if v := d.seen.Snapshots[name]; v != nil {
+				v.Finalizers = []string{asSource} // which the provisioner never takes off
+			}
 			d.seen.Events = append(d.seen.Events, warning("PersistentVolumeClaim", claim.Name, "rpc error: code = NotFound desc = no such snapshot"))
 			return
 		}
@@ -227,7 +230,9 @@ func (d *driver) delete(o client.Object) {
 	case *corev1.Pod:
 		o.DeletionTimestamp = &metav1.Time{Time: d.seen.Now}
 		for _, v := range o.Spec.Volumes {
-			d.volumes[v.Name].Mark = d.volumes[v.Name].Mark || strings.Contains(name, "write") && !d.killed
+			if data := d.volumes[v.Name]; data != nil && strings.Contains(name, "write") {
+				data.Mark = !d.killed
+			}
 		}
 		o.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: container}}
 		d.in(2, func() { delete(d.seen.Pods, name) })
@@ -249,7 +254,10 @@ func (d *driver) delete(o client.Object) {
 				return
 			}
 		}
-		delete(d.seen.Snapshots, name)
+		o.DeletionTimestamp = &metav1.Time{Time: d.seen.Now}
+		if len(o.Finalizers) == 0 {
+			delete(d.seen.Snapshots, name)
+		}
 		if o.Spec.Source.PersistentVolumeClaimName == nil || d.neverDeletes {
 			return
 		}
@@ -299,8 +307,9 @@ func (d *driver) change(c change.Change) {
 		d.create(c.Create)
 	case c.Delete != nil:
 		d.delete(c.Delete)
-	default: // a content that no snapshot controller releases
+	default: // a content that no snapshot controller releases, or a snapshot that the provisioner does not
 		delete(d.seen.Contents, c.Object.GetName())
+		delete(d.seen.Snapshots, c.Object.GetName())
 	}
 }
 

@@ -245,6 +245,8 @@ func deletesSnapshot(p *Proof, s *Seen) Verdict {
 		return Verdict{Do: do}
 	case v != nil && !backup.Terminating(v):
 		return Verdict{Do: []change.Change{{Delete: v}}}
+	case v != nil && Stuck(v):
+		return Verdict{Do: []change.Change{Release(v)}}
 	case v != nil:
 		return Verdict{Words: "VolumeSnapshot " + first + " has finalizers: " + strings.Join(v.Finalizers, ", ")}
 	case content == nil:
