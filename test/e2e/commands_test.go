@@ -74,7 +74,7 @@ var environments = map[string]environment{
 	"docs/run/install.md":          {names: []string{"<name>", "CLASS"}},
 	"docs/run/limits.md":           {names: []string{" ebs ", " CLASS "}},
 	"docs/run/openshift.md": {cleanup: "kubectl delete clusterrolebinding snapshotschedule-metrics-token\n" +
-		"kubectl -n snapshotschedule-system delete serviceaccount/metrics-reader secret/metrics-reader"},
+		"kubectl -n snapshotschedule-system delete secret/metrics-reader serviceaccount/metrics-reader --ignore-not-found"},
 	"docs/run/uninstall.md": {schedules: []string{"nightly"}, group: true, names: []string{"--all-namespaces", "-n shop"}},
 	"docs/storage/ceph.md":  ofClasses,
 	"docs/tasks/another-namespace.md": {
@@ -321,11 +321,12 @@ func (p *typist) here(ctx context.Context, commands string) string {
 		p.content = *cluster.Snapshots(ctx, p.namespace)[0].Status.BoundVolumeSnapshotContentName
 	}
 	commands = strings.ReplaceAll(commands, " CONTENT", " "+p.content)
+	snapshot := "SNAPSHOT"
 	if groups := groupNames(ctx, p); len(groups) > 0 {
-		commands = anySnapshot.ReplaceAllString(commands, groups[0])
+		snapshot = groups[0]
 	}
+	commands = anySnapshot.ReplaceAllLiteralString(commands, snapshot)
 	commands = anyVolume.ReplaceAllLiteralString(commands, p.volume)
-	commands = anySnapshot.ReplaceAllString(commands, "SNAPSHOT")
 	commands = anyTime.ReplaceAllString(commands, p.at)
 	commands = shop.ReplaceAllString(commands, p.namespace+"$1")
 	commands = regexp.MustCompile(`\bNAMESPACE\b`).ReplaceAllString(commands, p.namespace)

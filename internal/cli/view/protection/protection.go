@@ -144,9 +144,7 @@ func CoverageOf(found []*v1alpha1.SnapshotSchedule, inv *view.Inventory, now tim
 			continue
 		}
 		decided := inv.Origins.Decided(s)
-		if len(decided.Spec.Selector.MatchLabels) > 0 && decided.Spec.Group == nil && !decided.Spec.Suspend && s.DeletionTimestamp == nil {
-			open[s.Namespace] = append(open[s.Namespace], candidate{s.Name, decided.Spec.Selector.MatchLabels, judge})
-		}
+		open[s.Namespace] = append(open[s.Namespace], candidate{decided, judge})
 		for of, d := range judged {
 			if of.State(judge) != view.StateSelected {
 				continue
@@ -164,9 +162,7 @@ func CoverageOf(found []*v1alpha1.SnapshotSchedule, inv *view.Inventory, now tim
 		for _, o := range inv.Claims[namespace] {
 			claim := o.(*corev1.PersistentVolumeClaim)
 			c := ClaimCoverageOf(claim, under[o], &inv.Classes)
-			if c.Gap && len(under[o]) == 0 {
-				c.join, c.joins = joins(claim, open[namespace])
-			}
+			c.join, c.joins = c.labelsFor(claim, open[namespace])
 			all.Claims = append(all.Claims, c)
 		}
 	}

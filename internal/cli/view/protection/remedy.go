@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -47,36 +48,42 @@ func (c *ClaimCoverage) Fix() (advice, command string) {
 	return "see what is wrong with the schedule", fmt.Sprintf("%s status %s %s", term.Name, in, term.ShellWord(c.Schedules[0]))
 }
 
-// candidate is a schedule that takes snapshots of the PVCs with some labels, each separately.
+// candidate is a valid schedule.
 type candidate struct {
-	name   string
-	labels map[string]v1alpha1.LabelValue
-	judge  *snapshots.Judge
+	*v1alpha1.SnapshotSchedule
+	judge *snapshots.Judge
 }
 
-// joins returns the first schedule that selects a PVC once it has some labels more, and these. A label that it has is not changed:
-// something else may select by it.
-func joins(claim *corev1.PersistentVolumeClaim, all []candidate) (schedule string, labels []string) {
-	for _, c := range all {
-		more, changed := maps.Clone(claim.Labels), false
-		if more == nil {
-			more = map[string]string{}
+// labelsFor returns the first schedule that selects a PVC, which none selects, once it has some labels more, and these. A label that
+// it has is not changed: something else may select by it.
+func (c *ClaimCoverage) labelsFor(claim *corev1.PersistentVolumeClaim, all []candidate) (schedule string, labels []string) {
+	if !c.Gap || len(c.Schedules) > 0 {
+		return "", nil
+	}
+	for _, s := range all {
+		if more := s.lacking(claim); len(more) > 0 {
+			return s.Name, more
 		}
-		for key, value := range c.labels {
-			has, found := claim.Labels[key]
-			changed = changed || found && has != string(value)
-			more[key] = string(value)
-		}
-		with := *claim
-		if with.Labels = more; changed || !c.judge.Selects(&with) {
-			continue
-		}
-		for _, key := range slices.Sorted(maps.Keys(c.labels)) {
-			if _, has := claim.Labels[key]; !has {
-				labels = append(labels, key+"="+string(c.labels[key]))
-			}
-		}
-		return c.name, labels
 	}
 	return "", nil
+}
+
+// lacking returns the labels with which the schedule would select a PVC and take snapshots of it separately; none: it does not.
+func (s *candidate) lacking(claim *corev1.PersistentVolumeClaim) (labels []string) {
+	if s.Spec.Group != nil || s.Spec.Suspend || s.DeletionTimestamp != nil {
+		return nil
+	}
+	with := *claim
+	with.Labels = maps.Clone(claim.Labels)
+	for _, key := range slices.Sorted(maps.Keys(s.Spec.Selector.MatchLabels)) {
+		if _, has := claim.Labels[key]; !has {
+			value := string(s.Spec.Selector.MatchLabels[key])
+			metav1.SetMetaDataLabel(&with.ObjectMeta, key, value)
+			labels = append(labels, key+"="+value)
+		}
+	}
+	if !s.judge.Selects(&with) {
+		return nil
+	}
+	return labels
 }

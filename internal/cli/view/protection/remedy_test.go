@@ -51,8 +51,8 @@ func TestAPVCWithoutAScheduleIsToldTheLabelsOfOne(t *testing.T) {
 		labels   map[string]string
 		want     string
 	}{
-		"all of them":         {byLabels("nightly", two), nil, "kubectl label pvc -n shop data app=db tier=gold"},
-		"those that it lacks": {byLabels("nightly", two), map[string]string{"app": "db"}, "kubectl label pvc -n shop data tier=gold"},
+		"all of them":         {byLabels("nightly", two), nil, "kubectl label pvc -n shop data 'app=db' 'tier=gold'"},
+		"those that it lacks": {byLabels("nightly", two), map[string]string{"app": "db"}, "kubectl label pvc -n shop data 'tier=gold'"},
 		"not another value":   {byLabels("nightly", two), map[string]string{"app": "web"}, "kubectl edit snapshotschedules -n shop"},
 		"not one that takes none": {
 			byLabels("nightly", two, func(s *v1alpha1.SnapshotScheduleSpec) { s.Suspend = true }), nil, "kubectl edit snapshotschedules -n shop",
