@@ -59,13 +59,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key)
 	outcome, delay, err := c.executor.Run(ctx, execute.Work{Request: req, Parent: parent.Object, Seen: seen, Plan: p, Aside: aside})
-	gone := outcome.NotAdopted()
-	if req.IsSearch() {
-		gone = outcome.Released // no event shows it, because no cache holds it
-	}
-	if len(gone) > 0 {
-		p.Key.Counts = c.kinds.Counts(&p, gone)
-	}
+	c.recount(&p, req, outcome)
 	left := c.report(epoch, parent.Object, req, p, previous, outcome)
 	if err == nil && (left || delay < queue.LongestDelay) { // else nothing is left of this key
 		result.RequeueAfter = delay
@@ -78,6 +72,17 @@ func (c *Controller) build(parent plan.Parent, req Request, seen Observation) pl
 	p := c.kinds.Build(parent, req, seen)
 	p.Key.Counts = c.kinds.Counts(&p, nil)
 	return p
+}
+
+// recount takes off the counts what was not adopted, and what was released if no event shows it, because no cache holds it.
+func (c *Controller) recount(p *plan.Plan, req Request, outcome execute.Outcome) {
+	gone := outcome.NotAdopted()
+	if req.IsSearch() {
+		gone = outcome.Released
+	}
+	if len(gone) > 0 {
+		p.Key.Counts = c.kinds.Counts(p, gone)
+	}
 }
 
 // decide makes the decision about a key, without carrying it out: the status must not wait

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,8 +14,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 )
-
-var now = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 
 // fitting is a parent of a type that has the generic status.
 type fitting struct {
