@@ -39,30 +39,46 @@ type Tiers [len(TierTable)]int
 // selects the newest ready snapshots, each calendar tier the newest ready snapshot
 // of each of the most recent periods that contain one. Held snapshots count.
 func (e *evaluation) selectTiers(loc *time.Location, tolerance time.Duration) {
+	const last = 0 // the tier without periods
+	for _, i := range e.ready[:min(max(e.keep[last], 0), len(e.ready))] {
+		e.selectForTier(i, KeptLast)
+	}
+	left, open := e.keep, 0
+	var selected [len(TierTable)][2]int64 // the periods that each tier selected last
+	for t := range TierTable {
+		if left[t] > 0 && t != last {
+			open++
+		} else {
+			left[t] = 0
+		}
+		selected[t] = [2]int64{math.MaxInt64, math.MaxInt64}
+	}
+	if open == 0 {
+		return
+	}
 	if loc == nil {
 		loc = time.UTC
 	}
-	for t, tier := range TierTable {
-		left, ready := e.keep[t], e.ready
-		if left > 0 && tier.period != nil {
-			ready = e.readyByPlace(tolerance)
-		}
-		last := [2]int64{math.MaxInt64, math.MaxInt64} // the periods that were selected last
-		for _, i := range ready {
-			if left <= 0 {
-				break
+	for _, i := range e.readyByPlace(tolerance) {
+		at := wallClockOf(e.series.Snapshots[i].place(tolerance), loc)
+		for t := range TierTable {
+			if left[t] == 0 {
+				continue
 			}
-			if tier.period != nil {
-				period := tier.period(wallClockOf(e.series.Snapshots[i].place(tolerance), loc))
-				// Going back in time, a period returns at most once, after one other: where the clock is set back over
-				// midnight, the end of a day is repeated.
-				if period == last[0] || period == last[1] {
-					continue
-				}
-				last = [2]int64{period, last[0]}
+			// Going back in time, a period returns at most once, after one other: where the clock is set back over midnight, the
+			// end of a day is repeated.
+			period := TierTable[t].period(at)
+			if period == selected[t][0] || period == selected[t][1] {
+				continue
 			}
-			left--
+			selected[t] = [2]int64{period, selected[t][0]}
 			e.selectForTier(i, KeptLast+Verdict(t))
+			if left[t]--; left[t] == 0 {
+				open--
+			}
+		}
+		if open == 0 {
+			return
 		}
 	}
 }
