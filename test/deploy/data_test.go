@@ -110,8 +110,15 @@ func template(name string) corev1.PodTemplateSpec {
 	}
 }
 
-// deploy creates a Deployment with one pod and its PVC.
+// deploy creates a PVC and a Deployment with one pod that uses it.
 func (s *site) deploy(ctx context.Context, name string) {
+	GinkgoHelper()
+	Expect(cluster.Client.Create(ctx, builders.Claim(s.namespace, name, nil))).To(Succeed())
+	s.run(ctx, name)
+}
+
+// run creates a Deployment with one pod that uses the PVC of its name.
+func (s *site) run(ctx context.Context, name string) {
 	GinkgoHelper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}, Spec: appsv1.DeploymentSpec{
 		Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}, Template: template(name),
@@ -119,7 +126,6 @@ func (s *site) deploy(ctx context.Context, name string) {
 	d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
 	}}}
-	Expect(cluster.Client.Create(ctx, builders.Claim(s.namespace, name, nil))).To(Succeed())
 	Expect(cluster.Client.Create(ctx, d)).To(Succeed())
 }
 

@@ -133,6 +133,12 @@ var _ = Describe("kubectl snapsched restore --to-namespace", Ordered, ContinueOn
 	BeforeAll(func(ctx context.Context) {
 		plugin = buildPlugin(ctx)
 		cluster.Start(ctx)
+		class := &snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: "mock"}}
+		proven := func(ctx context.Context, value string) {
+			merge(ctx, class, `{"metadata":{"annotations":{%q:%s}}}`, v1alpha1.AnnotationProven, value)
+		}
+		proven(ctx, `"2026-01-01T00:00:00Z unknown copies=yes"`) // as test/deploy proves it
+		DeferCleanup(proven, "null")
 	}, NodeTimeout(5*time.Minute))
 
 	// Contract: CLONE-1.

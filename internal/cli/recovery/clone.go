@@ -53,7 +53,7 @@ type Clone struct {
 }
 
 // triedDrivers are those with which two contents of one handle were tried: docs/storage/index.md says how.
-var triedDrivers = []string{"mock.csi.k8s.io", "hostpath.csi.k8s.io"}
+var triedDrivers = []string{"hostpath.csi.k8s.io"}
 
 // beingDeleted is the annotation by which the snapshot controller tells the driver's sidecar that a content's snapshot is deleted.
 const beingDeleted = "snapshot.storage.kubernetes.io/volumesnapshot-being-deleted"

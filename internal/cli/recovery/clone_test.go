@@ -228,7 +228,7 @@ func TestCloneRefuses(t *testing.T) {
 		})
 	}
 	clone := newClone(t)
-	clone.SharedHandle, clone.Original.Content.Spec.Driver = false, "mock.csi.k8s.io"
+	clone.SharedHandle, clone.Original.Content.Spec.Driver = false, "hostpath.csi.k8s.io"
 	if err := clone.Refused(); err != nil {
 		t.Error(err)
 	}
