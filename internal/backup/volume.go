@@ -9,6 +9,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,8 +56,16 @@ func IsOfVolume(o client.Object, claim *corev1.PersistentVolumeClaim, volume str
 
 // SizeText returns the size that a volume made of a snapshot needs; empty if the driver does not say.
 func SizeText(o client.Object) string {
-	if v, ok := o.(*snapshotv1.VolumeSnapshot); ok && v.Status != nil && v.Status.RestoreSize != nil {
-		return v.Status.RestoreSize.String()
+	if size := SizeOf(o); size != nil {
+		return size.String()
 	}
 	return ""
+}
+
+// SizeOf is the same as a quantity; nil if the driver does not say.
+func SizeOf(o client.Object) *resource.Quantity {
+	if v, ok := o.(*snapshotv1.VolumeSnapshot); ok && v.Status != nil {
+		return v.Status.RestoreSize
+	}
+	return nil
 }

@@ -6,7 +6,7 @@
 // live objects. A command is a folder, and no command names another one: what two of
 // them need is in a folder below them. Imports point upwards in this list only:
 //
-//	root.go    the list of commands, and rights.go what each may need
+//	root.go    the list of commands
 //	status     status, timeline and why
 //	list   doctor   coverage   preview   simulate   report   snapshot   restore   verify   rollback   hold   confirm   suspend   migrate
 //	steps      what commands that act share: which snapshots they are about, patches, holds, waits

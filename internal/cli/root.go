@@ -111,7 +111,7 @@ func newRoot(f *term.Factory) *cobra.Command {
 		root.AddCommand(cmd)
 		f.CompleteByName(cmd)
 		term.TakeTypes(cmd)
-		nameRights(f, cmd)
+		f.NameRights(cmd)
 	}
 	f.CompleteFlags(root)
 	term.AddExitCodes(root)

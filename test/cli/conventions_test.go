@@ -293,31 +293,5 @@ var _ = Describe("conventions", func() {
 			Expect(env.succeeds("status", "-A", "--no-headers")).To(MatchRegexp(row))
 			Expect(env.succeeds("coverage", "-A", "--no-headers")).To(MatchRegexp(row))
 		})
-
-		// Contract: CLI-57.
-		It("names all missing permissions at once, as kubectl asks for them", func() {
-			user := env.as(writeKubeconfig(GinkgoT().TempDir(), "nobody-"+env.namespace))
-			can := func(verb, resource string) string {
-				return "kubectl auth can-i " + verb + " " + resource + " -n " + env.namespace + "\n"
-			}
-			claims, snapshots := "persistentvolumeclaims", "volumesnapshots.snapshot.storage.k8s.io"
-			schedules := "snapshotschedules.snapshots.mapcontroller.dev"
-			for line, want := range map[string][]string{
-				"status": {"list", schedules, "list", claims, "list", snapshots}, "coverage": {"list", schedules, "list", claims, "list", snapshots},
-				"list nightly": {"list", claims, "list", snapshots}, "timeline nightly": {"get", schedules, "list", claims, "list", snapshots}, "report -o json": {"list", schedules, "list", claims, "list", snapshots},
-				"preview nightly": {"get", schedules, "list", claims}, "why " + name: {"get", snapshots, "get", schedules, "list", claims},
-				"snapshot nightly": {"get", schedules, "patch", schedules, "list", claims}, "suspend nightly": {"get", schedules, "patch", schedules},
-				"resume nightly": {"get", schedules, "patch", schedules, "list", claims}, "confirm nightly": {"patch", schedules, "list", snapshots},
-				"restore " + name: {"get", snapshots, "list", claims, "create", claims}, "hold " + name: {"get", snapshots, "patch", snapshots},
-				"unhold --all": {"list", snapshots, "patch", snapshots}, "release " + name: {"get", snapshots, "patch", snapshots},
-				"verify " + name:                 {"get", snapshots, "list", claims, "create", "jobs.batch"},
-				"rollback --pvc data --as-of 2h": {"create", claims, "delete", snapshots},
-			} {
-				said := user.fails(strings.Fields(line)...)
-				for i := 0; i < len(want); i += 2 {
-					Expect(strings.ReplaceAll(said, "\n  ", "\n")).To(ContainSubstring(can(want[i], want[i+1])), line)
-				}
-			}
-		})
 	})
 })

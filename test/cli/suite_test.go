@@ -6,6 +6,7 @@
 //
 //	suite_test.go        the API server and the program
 //	environment_test.go  a namespace with its objects; running the program
+//	rights_test.go       each command with the permissions that it says it needs, and no others
 //	…                    the specs, by command
 package cli
 
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
@@ -36,6 +38,8 @@ var (
 	api client.Client
 	// store writes what no client can write.
 	store etcd.Client
+	// requests is the API server's audit log, of a user who is set.
+	requests audit.Log
 	// program is the path of the plugin, kubeconfig that of an administrator's.
 	program, kubeconfig string
 )
@@ -55,6 +59,7 @@ var _ = SynchronizedBeforeSuite(func() []byte {
 	ctrl.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
 	program = string(built)
 	server = &envtest.Environment{CRDDirectoryPaths: suite.CRDs()}
+	requests.Path = suite.Must(audit.Enable(server.ControlPlane.GetAPIServer(), temporaryFolder()))
 	api = suite.Must(client.New(suite.Start(server), client.Options{Scheme: cluster.Scheme}))
 	store = etcd.Client{URL: server.ControlPlane.Etcd.URL.String()}
 	kubeconfig = writeKubeconfig(temporaryFolder(), "admin", "system:masters")

@@ -21,6 +21,15 @@ import (
 func (env *environment) may(name string, rules []rbacv1.PolicyRule, succeeds ...string) string {
 	GinkgoHelper()
 	user := name + "-" + env.namespace
+	env.bind(name, user, rules)
+	file := writeKubeconfig(GinkgoT().TempDir(), user)
+	Eventually(func() int { return env.as(file).run(succeeds...).code }).Should(BeZero(), "the API server knows the binding")
+	return file
+}
+
+// bind gives a user permissions in this namespace.
+func (env *environment) bind(name, user string, rules []rbacv1.PolicyRule) {
+	GinkgoHelper()
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: name}, Rules: rules}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
@@ -28,9 +37,6 @@ func (env *environment) may(name string, rules []rbacv1.PolicyRule, succeeds ...
 	}
 	Expect(api.Create(ctx, role)).To(Succeed())
 	Expect(api.Create(ctx, binding)).To(Succeed())
-	file := writeKubeconfig(GinkgoT().TempDir(), user)
-	Eventually(func() int { return env.as(file).run(succeeds...).code }).Should(BeZero(), "the API server knows the binding")
-	return file
 }
 
 // mayInCluster gives the user of the same name permissions in the whole cluster.

@@ -36,7 +36,11 @@ func commandParts() []part {
 			continue
 		}
 		lists[cmd.GroupID] += "- [`" + cmd.Name() + "`](cli/" + cmd.Name() + ".md): " + sentence(cmd.Short) + "\n"
-		parts = append(parts, part{"cli/" + cmd.Name() + ".md", "help", commandHelp(cmd)})
+		page := "cli/" + cmd.Name() + ".md"
+		if text := term.RightsInWords(cmd); text != "" {
+			parts = append(parts, part{page, "permissions", text})
+		}
+		parts = append(parts, part{page, "help", commandHelp(cmd)})
 	}
 	return append(parts, part{"cli.md", "inspect", lists[term.GroupShow]}, part{"cli.md", "change", lists[term.GroupAct]})
 }

@@ -55,6 +55,12 @@ func New(f *term.Factory) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&cluster, "cluster-schedule", "", "Name of a ClusterSnapshotSchedule.")
+	term.Needs(cmd, `
+get patch snapshotschedules if NAME
+get patch clustersnapshotschedules if --cluster-schedule
+list snapshotschedules if --cluster-schedule
+get namespaces if --cluster-schedule
+list persistentvolumeclaims volumesnapshots`)
 	f.AddDryRun(cmd, false)
 	output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
 	return cmd

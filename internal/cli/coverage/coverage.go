@@ -69,6 +69,7 @@ func New(f *term.Factory, unfinished protection.ReadRollbacks) *cobra.Command {
 			return nil
 		},
 	}
+	term.Needs(cmd, "list snapshotschedules persistentvolumeclaims volumesnapshots")
 	scope.AddFlags(cmd, "PVCs")
 	term.Ends(cmd, "--fail-on-gaps has found a gap", "")
 	output.AddFlags(cmd, true, term.JSON, term.YAML, term.Names, term.Wide)

@@ -80,6 +80,11 @@ func (h *holdRun) command(
 		Use: name + " (SNAPSHOT... | --all | --pvc PVC | --schedule NAME)", GroupID: term.GroupAct, Short: short, Long: long, Example: example,
 		Args: h.checkTargets, ValidArgsFunction: f.CompleteSnapshots(), RunE: f.Connected(run),
 	}
+	term.Needs(cmd, `
+get volumesnapshots if SNAPSHOT
+list volumesnapshots unless SNAPSHOT
+get persistentvolumeclaims if --pvc
+patch volumesnapshots`)
 	cmd.Flags().BoolVar(&h.all, "all", false, "All snapshots of the namespace.")
 	cmd.Flags().StringVar(&h.claim, "pvc", "", "All snapshots of this PVC, which may be gone.")
 	cmd.Flags().StringVar(&h.schedule, "schedule", "", "All snapshots of this schedule, which may be gone.")

@@ -51,6 +51,7 @@ func NewRelease(f *term.Factory) *cobra.Command {
 			return errors.Join(errs...)
 		}),
 	}
+	term.Needs(cmd, "get patch volumesnapshots")
 	f.AddDryRun(cmd, false)
 	output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
 	return cmd

@@ -59,6 +59,7 @@ func New(f *term.Factory) *cobra.Command {
 			return o.run(ctx, f, name)
 		}),
 	}
+	term.Needs(cmd, term.ToInspect)
 	o.scope.AddFlags(cmd, "snapshots")
 	cmd.Flags().StringVar(&o.claim, "pvc", "", "List the snapshots of this PVC only.")
 	cmd.Flags().StringVar(&o.asOf, "as-of", "", "List only what was taken at or before this time: "+term.AsOfForms+".")

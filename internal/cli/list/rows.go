@@ -61,8 +61,10 @@ func read(ctx context.Context, f *term.Factory, scope *term.Scope, name string, 
 		return nil, err
 	}
 	namespace, opts := scope.Namespace(f), []client.ListOption(nil)
-	schedules, err := view.ReadSchedules(ctx, f, namespace, "")
-	if name != "" && err == nil {
+	var schedules []*v1alpha1.SnapshotSchedule
+	if name == "" {
+		schedules, err = view.ReadSchedules(ctx, f, namespace, "")
+	} else {
 		var one *v1alpha1.SnapshotSchedule
 		one, err = view.ReadSchedule(ctx, f, name)
 		schedules, opts = []*v1alpha1.SnapshotSchedule{one}, append(opts, view.OfSchedule(name))

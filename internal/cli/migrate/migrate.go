@@ -75,6 +75,10 @@ as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snaps
 	cmd.Flags().Lookup("all-namespaces").Usage = "Migrate all namespaces."
 	cmd.Flags().StringVar(&m.timeZone, "time-zone", "",
 		"IANA name of the time zone of snapscheduler's pod, such as Europe/Oslo. Default: UTC.")
+	term.Needs(cmd, "list get patch "+core.PeerResource+`
+get create snapshotschedules
+list get patch volumesnapshots
+list persistentvolumeclaims`)
 	f.AddDryRun(cmd, true)
 	term.AddYes(cmd, &m.yes)
 	return cmd
@@ -116,7 +120,7 @@ func (m *migration) run(ctx context.Context, scope *term.Scope) (err error) {
 	}
 	failed := m.each(all, func(t *transfer) error { return t.prepare(ctx) })
 	if m.apply {
-		if err := m.ask(ctx, all, namespace); err != nil {
+		if err := m.ask(ctx, all); err != nil {
 			return err
 		}
 		failed = m.each(all, func(t *transfer) error { return t.apply(ctx) }) || failed
@@ -148,11 +152,11 @@ func (m *migration) each(all []*transfer, do func(*transfer) error) (failed bool
 }
 
 // ask asks for the permissions, says what will be done and what stays as it was, and asks.
-func (m *migration) ask(ctx context.Context, all []*transfer, namespace string) error {
+func (m *migration) ask(ctx context.Context, all []*transfer) error {
 	all = slices.DeleteFunc(slices.Clone(all), func(t *transfer) bool { return t.failed })
 	acts := slices.ContainsFunc(all, func(t *transfer) bool { return len(t.left) > 0 })
 	if acts {
-		if err := m.checkRights(ctx, namespace); err != nil {
+		if err := m.checkRights(ctx); err != nil {
 			return err
 		}
 	}
@@ -173,11 +177,8 @@ func (m *migration) ask(ctx context.Context, all []*transfer, namespace string) 
 }
 
 // checkRights asks first: a migration that may not go on would leave schedules disabled, and none that takes their place.
-func (m *migration) checkRights(ctx context.Context, namespace string) error {
-	return steps.Need(ctx, m.f, "a migration",
-		steps.Rights(namespace, core.PeerKind.Group, "snapshotschedules", "get", "patch"),
-		steps.Rights(namespace, snapshotv1.GroupName, "volumesnapshots", "list", "patch"),
-		steps.Rights(namespace, v1alpha1.GroupName, "snapshotschedules", "get", "create"))
+func (m *migration) checkRights(ctx context.Context) error {
+	return m.f.Need(ctx, "a migration")
 }
 
 // strays warns of snapshots of snapscheduler that no schedule owns any more.

@@ -7,11 +7,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"github.com/spf13/cobra"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,7 +77,12 @@ func runOf(t *testing.T, c client.WithWatch, apply, yes bool, scope *term.Scope)
 	m := &migration{f: &term.Factory{
 		IOStreams: genericiooptions.IOStreams{Out: &o, ErrOut: &e}, Namespace: "shop", Client: c, Clock: clocktesting.NewFakePassiveClock(clitest.Start),
 	}, timeZone: "UTC", apply: apply, yes: yes}
-	err = m.run(t.Context(), scope)
+	cmd := New(m.f)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return m.run(cmd.Context(), scope) }
+	m.f.NameRights(cmd)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs([]string{"snapscheduler", "--all-namespaces=" + strconv.FormatBool(scope.AllNamespaces)})
+	err = cmd.ExecuteContext(t.Context())
 	return o.String(), e.String(), err
 }
 

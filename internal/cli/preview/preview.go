@@ -81,6 +81,10 @@ func New(f *term.Factory) *cobra.Command {
 			return o.run(ctx, f, name)
 		}),
 	}
+	term.Needs(cmd, `
+get snapshotschedules
+list snapshotschedules unless NAME --filename --delete
+list persistentvolumeclaims volumesnapshots`)
 	term.Ends(cmd, "--fail-on-delete or --fail-on-gaps has found something", "")
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil,

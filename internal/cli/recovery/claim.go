@@ -171,7 +171,7 @@ func (s *Source) sourceSize() (size resource.Quantity) {
 
 // size returns the size of the new PVC, which is at least that of the snapshot.
 func (s *Source) size(asked *resource.Quantity) (resource.Quantity, error) {
-	least := ptr.Deref(s.Snapshot.Status.RestoreSize, resource.Quantity{})
+	least := ptr.Deref(backup.SizeOf(s.Snapshot), resource.Quantity{})
 	switch size := s.sourceSize(); {
 	case asked != nil && asked.Sign() <= 0:
 		return size, fmt.Errorf("size %s is not positive", asked)

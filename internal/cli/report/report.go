@@ -130,6 +130,7 @@ func New(f *term.Factory) *cobra.Command {
 	term.Ends(cmd, "--fail-on-gaps has found a gap", "")
 	// There is no selector: what other schedules protect would look unprotected.
 	cmd.Flags().BoolVarP(&scope.AllNamespaces, "all-namespaces", "A", false, "Report on all namespaces.")
+	term.Needs(cmd, "list snapshotschedules persistentvolumeclaims volumesnapshots")
 	output.AddFlags(cmd, false, term.HTML, term.JSON)
 	cmd.Flags().BoolVar(&failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if a PVC is a gap.", term.ExitFound))
 	cmd.Flags().StringVar(&contexts, "contexts", "", "Report on the clusters of all contexts of the kubeconfig whose name matches this "+

@@ -42,12 +42,7 @@ func (r *restoration) checkClone() error {
 // checkCloneRights asks first: a copy that may not go on would leave what lends the data.
 func (r *restoration) checkCloneRights(ctx context.Context) error {
 	term.Say(r.f.ErrOut, "A copy in another namespace goes through a VolumeSnapshotContent, for which you need cluster-wide rights.")
-	return steps.Need(ctx, r.f, "this",
-		steps.Rights("", snapshotv1.GroupName, "volumesnapshotcontents", "get", "list", "create", "delete", "patch"),
-		steps.Rights("", "", "namespaces", "get"),
-		steps.Rights(r.toNamespace, snapshotv1.GroupName, "volumesnapshots", "get", "create", "delete"),
-		steps.Rights(r.toNamespace, "", "persistentvolumeclaims", "list", "create"),
-		steps.Rights(r.f.Namespace, snapshotv1.GroupName, "volumesnapshots", "patch"))
+	return r.f.Need(ctx, "this")
 }
 
 // clone restores snapshots to the other namespace.

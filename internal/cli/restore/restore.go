@@ -95,6 +95,20 @@ stays. This needs cluster-wide rights. If it is interrupted, run it again, with 
 			return r.run(ctx)
 		}),
 	}
+	term.Needs(cmd, `
+get volumesnapshots
+list volumesnapshots if --pvc --schedule
+get persistentvolumeclaims if --pvc
+get snapshotschedules if --schedule
+list persistentvolumeclaims
+create persistentvolumeclaims unless --to-namespace
+watch persistentvolumeclaims if --wait
+list events if --wait
+get list create patch delete volumesnapshotcontents if --to-namespace
+get namespaces if --to-namespace
+patch volumesnapshots if --to-namespace
+get create delete volumesnapshots in --to-namespace
+list create persistentvolumeclaims in --to-namespace`)
 	cmd.Flags().StringVar(&r.choice.Claim, "pvc", "", "Restore the newest ready snapshot of this PVC, which may be gone.")
 	cmd.Flags().StringVar(&r.choice.Schedule, "schedule", "", "Restore the newest ready snapshot of each PVC of this schedule.")
 	cmd.Flags().StringVar(&r.choice.Time, "as-of", "", "Restore data of this time or earlier: "+term.AsOfForms+".")

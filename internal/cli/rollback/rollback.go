@@ -21,9 +21,8 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -73,6 +72,10 @@ operator's own resource, and nothing else must use the PVC.`,
 			return r.run(ctx)
 		}),
 	}
+	term.Needs(cmd, `
+get list patch persistentvolumes
+list create patch delete persistentvolumeclaims volumesnapshots
+list pods`)
 	cmd.Flags().StringSliceVar(&r.claims, "pvc", nil, "PVCs to roll back. If omitted, all of the workload.")
 	cmd.Flags().StringVar(&r.time, "as-of", "", "Go back to the newest data of this time or earlier: "+term.AsOfForms+".")
 	cmd.Flags().StringVar(&r.snapshot, "snapshot", "", "Go back to this snapshot of the PVC.")
@@ -158,20 +161,16 @@ func newRollbackID() string {
 
 // checkRights asks first: a rollback that may not go on would leave the workload scaled to 0.
 func (r *rollbackRun) checkRights(ctx context.Context, state *core.State) error {
-	rights := slices.Concat(
-		steps.Rights("", "", "persistentvolumes", "patch", "list"),
-		steps.Rights(r.f.Namespace, "", "persistentvolumeclaims", "create", "delete", "patch"),
-		steps.Rights(r.f.Namespace, snapshotv1.GroupName, "volumesnapshots", "create", "patch", "delete"), // a safety snapshot that is not cut
-	)
+	var found []authorizationv1.ResourceAttributes
 	if slices.ContainsFunc(state.Claims, func(c *core.Claim) bool { return len(c.Groups) > 0 }) {
-		rights = append(rights, steps.Rights(r.f.Namespace, groupv1.GroupName, "volumegroupsnapshots", "patch")...)
+		found = append(found, term.Rights(r.f.Namespace, "volumegroupsnapshots", "patch")...)
 	}
 	if r.workload != nil {
-		scale := steps.Rights(r.f.Namespace, appsv1.GroupName, strings.ToLower(r.workload.Kind)+"s", "patch")
+		scale := term.Rights(r.f.Namespace, strings.ToLower(r.workload.Kind)+"s", "patch")
 		scale[0].Name = r.workload.Object.GetName()
-		rights = append(rights, scale...)
+		found = append(found, scale...)
 	}
-	return steps.Need(ctx, r.f, "a rollback", rights)
+	return r.f.Need(ctx, "a rollback", found...)
 }
 
 func (r *rollbackRun) run(ctx context.Context) error {

@@ -73,8 +73,8 @@ func (r *rollbackRun) readSchedule(ctx context.Context, c *core.Claim, p *corev1
 	}
 	var templates []*v1alpha1.SnapshotTemplateSpec
 	// An imported one's class may be of another driver, and a member of a group snapshot has none.
-	if v := c.Target; v != nil && !backup.Imported(v) && v.Spec.VolumeSnapshotClassName != nil {
-		templates = append(templates, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: v.Spec.VolumeSnapshotClassName})
+	if v := c.Target; v != nil && !backup.Imported(v) && backup.ClassOf(v) != nil {
+		templates = append(templates, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: backup.ClassOf(v)})
 	}
 	for _, s := range r.schedules {
 		judge, err := snapshots.NewJudge(term.Scheme, s, snapshots.Classes{}, r.origins.Of(s)...)

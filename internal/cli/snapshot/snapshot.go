@@ -95,6 +95,16 @@ func New(f *term.Factory) *cobra.Command {
 			return errors.Join(err, r.leftOut())
 		}),
 	}
+	term.Needs(cmd, `
+get snapshotschedules unless --pvc --selector --cluster-schedule
+list snapshotschedules unless NAME
+patch snapshotschedules unless --cluster-schedule
+get patch clustersnapshotschedules if --cluster-schedule
+list namespaces if --cluster-schedule
+get persistentvolumeclaims if --pvc
+list persistentvolumeclaims unless --pvc
+list watch volumesnapshots if --wait --hold
+patch volumesnapshots if --mark --hold`)
 	cmd.Flags().StringVar(&claim, "pvc", "", "Take a snapshot of this PVC, under each schedule that selects it.")
 	cmd.Flags().StringVar(&cluster, "cluster-schedule", "", "Take a snapshot of all PVCs of this ClusterSnapshotSchedule.")
 	scope.AddFlags(cmd, "SnapshotSchedules")

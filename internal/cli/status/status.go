@@ -59,6 +59,7 @@ func New(f *term.Factory) *cobra.Command {
 			return printStatus(f.Out, &output, all, f.Clock.Now())
 		}),
 	}
+	term.Needs(cmd, term.ToInspect)
 	scope.AddFlags(cmd, "schedules")
 	output.AddFlags(cmd, true, term.JSON, term.YAML, term.Names, term.Wide)
 	return cmd

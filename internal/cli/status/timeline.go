@@ -57,6 +57,7 @@ func NewTimeline(f *term.Factory) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&claim, "pvc", "", "Draw this PVC, or its group, only.")
+	term.Needs(cmd, term.ToInspect)
 	scope.AddFlags(cmd, "schedules")
 	output.AddFlags(cmd, false, term.JSON, term.YAML)
 	return cmd

@@ -81,6 +81,7 @@ func NewWhy(f *term.Factory) *cobra.Command {
 			return printWhy(f.Out, &output, result, now)
 		}),
 	}
+	term.Needs(cmd, "get volumesnapshots snapshotschedules\nlist persistentvolumeclaims volumesnapshots")
 	output.AddFlags(cmd, true, term.JSON, term.YAML)
 	return cmd
 }

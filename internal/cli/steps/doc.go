@@ -4,7 +4,6 @@
 // Package steps is what the commands of the plugin share that write to a cluster.
 //
 //	run.go     the runner of everything that is done in steps: it observes, asks what is next, writes, waits and prints
-//	rights.go  which permissions a command needs
 //	patch.go   patches, decided again after a conflict
 //	hold.go    a hold, as package holders decides
 //	choice.go  which snapshots are restored or verified

@@ -72,8 +72,8 @@ func SourceOf(
 	if name := backup.ContentName(v); name != "" {
 		s.Content, s.ContentGone, err = view.ReadIfAllowed(ctx, c, name, &snapshotv1.VolumeSnapshotContent{})
 	}
-	if err == nil && v.Spec.VolumeSnapshotClassName != nil {
-		s.Class, _, err = view.ReadIfAllowed(ctx, c, *v.Spec.VolumeSnapshotClassName, &snapshotv1.VolumeSnapshotClass{})
+	if class := backup.ClassOf(v); err == nil && class != nil {
+		s.Class, _, err = view.ReadIfAllowed(ctx, c, *class, &snapshotv1.VolumeSnapshotClass{})
 	}
 	return s, err
 }

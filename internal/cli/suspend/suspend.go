@@ -76,6 +76,16 @@ func (r *switching) command(name, short, long, example string) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&r.cluster, "cluster-schedule", "", "Name of a ClusterSnapshotSchedule, whose template is changed.")
+	needs := `
+get patch snapshotschedules if NAME
+get patch clustersnapshotschedules if --cluster-schedule`
+	if !r.suspend { // it says what happens at once
+		needs += `
+list snapshotschedules if --cluster-schedule
+get namespaces if --cluster-schedule
+list persistentvolumeclaims volumesnapshots`
+	}
+	term.Needs(cmd, needs)
 	r.f.AddDryRun(cmd, false)
 	r.output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
 	return cmd

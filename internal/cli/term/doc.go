@@ -4,7 +4,8 @@
 // Package term is what every command of the plugin needs between the user and the cluster, and it knows no snapshots.
 //
 //	kinds.go     names of the command, of kinds and of resources
-//	factory.go   cluster, namespace, lists, the API server's clock, permissions
+//	factory.go   cluster, namespace, lists, the API server's clock
+//	rights.go    which permissions a command needs, and its user lacks
 //	complete.go  what a shell completes
 //	help.go      the width of help texts
 //	args.go      what arguments a command needs

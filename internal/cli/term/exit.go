@@ -119,7 +119,8 @@ func addCodes(err error, codes map[int]bool) {
 
 // Ends says when a command ends with ExitFound and with ExitTimeout; empty for one that it does not end with.
 func Ends(cmd *cobra.Command, found, late string) {
-	cmd.Annotations = map[string]string{strconv.Itoa(ExitFound): found, strconv.Itoa(ExitTimeout): late}
+	annotate(cmd, strconv.Itoa(ExitFound), found)
+	annotate(cmd, strconv.Itoa(ExitTimeout), late)
 }
 
 // AddExitCodes lists the exit codes in the help of each command.

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -47,8 +46,9 @@ type Factory struct {
 	GroupsDenied error
 	// GroupClassesDenied is the same of VolumeGroupSnapshotClasses.
 	GroupClassesDenied error
-	// DryRun is that of the command that runs.
+	// DryRun is that of the command that runs, and needed are its permissions.
 	DryRun DryRun
+	needed func() []authorizationv1.ResourceAttributes
 }
 
 // Scheme has the kinds that the commands read.
@@ -160,36 +160,6 @@ func (f *Factory) ServerTime(ctx context.Context) (time.Time, error) {
 	defer answer.Body.Close()
 	at, err := http.ParseTime(answer.Header.Get("Date"))
 	return at.UTC(), err
-}
-
-// CanI is the command that asks for a right, which its user may copy, or send to an administrator.
-func CanI(right *authorizationv1.ResourceAttributes) string {
-	line := "kubectl auth can-i " + right.Verb + " " + schema.GroupResource{Group: right.Group, Resource: right.Resource}.String()
-	if right.Name != "" {
-		line += "/" + right.Name
-	}
-	if right.Subresource != "" {
-		line += " --subresource=" + right.Subresource
-	}
-	if right.Namespace != "" {
-		line += " -n " + right.Namespace
-	}
-	return line
-}
-
-// Lacking returns which of some rights the user does not have, as the commands that ask for them.
-func (f *Factory) Lacking(ctx context.Context, rights []authorizationv1.ResourceAttributes) (missing []string, err error) {
-	for i := range rights {
-		right := &rights[i]
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: right}}
-		if err := f.Client.Create(ctx, review); err != nil {
-			return nil, fmt.Errorf("ask for permissions: %w", err)
-		}
-		if !review.Status.Allowed {
-			missing = append(missing, CanI(right))
-		}
-	}
-	return missing, nil
 }
 
 // Scope are the flags of a command that reads more than one object.

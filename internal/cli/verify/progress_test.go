@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"github.com/spf13/cobra"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -18,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
@@ -64,8 +64,12 @@ func TestVerifyNamesAllMissingPermissionsAtOnce(t *testing.T) {
 			"kubectl auth can-i delete jobs.batch -n shop\nkubectl auth can-i patch volumesnapshots.snapshot.storage.k8s.io -n shop",
 	} {
 		f := &term.Factory{Client: asked, Namespace: "shop", DryRun: dryRun}
-		r := &verification{f: f, choice: &steps.Choice{Factory: f, Claim: "data"}}
-		if err := r.checkRights(t.Context()); err == nil && want != "" || err != nil && err.Error() != want {
+		cmd := New(f)
+		f.DryRun = dryRun // which the flag has reset
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.Need(cmd.Context(), "verify") }
+		f.NameRights(cmd)
+		cmd.SetArgs([]string{"--pvc", "data"})
+		if err := cmd.ExecuteContext(t.Context()); err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("%s: %v", dryRun, err)
 		}
 	}

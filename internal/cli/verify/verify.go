@@ -22,7 +22,6 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/utils/ptr"
@@ -101,6 +100,15 @@ the timeout, says nothing about the data, and no annotation is written.`,
 		}
 		return r.run(ctx)
 	})
+	term.Needs(cmd, `
+get volumesnapshots if SNAPSHOT
+list volumesnapshots if --pvc --schedule
+get persistentvolumeclaims if --pvc
+get snapshotschedules if --schedule
+list persistentvolumeclaims pods
+get storageclasses unless --allow-retain
+create get delete jobs unless --dry-run
+patch volumesnapshots`)
 	cmd.Flags().StringVar(&choice.Claim, "pvc", "", "Verify the newest ready snapshot of this PVC.")
 	cmd.Flags().StringVar(&choice.Schedule, "schedule", "", "Verify the newest ready snapshot of each PVC of this schedule.")
 	cmd.Flags().StringVar(&choice.Time, "as-of", "", "Verify snapshots of this time or earlier: "+term.AsOfForms+".")
@@ -130,7 +138,7 @@ func (r *verification) run(ctx context.Context) error {
 	if err := r.choice.Check(); err != nil {
 		return err
 	}
-	if err := r.checkRights(ctx); err != nil {
+	if err := r.f.Need(ctx, "verify"); err != nil {
 		return err
 	}
 	found, err := r.choice.Choose(ctx)
@@ -163,24 +171,6 @@ func (r *verification) run(ctx context.Context) error {
 		return r.printJobs(drills)
 	}
 	return r.drill(ctx, drills)
-}
-
-// checkRights says what the user lacks of all that drills need, and not one permission at a time.
-func (r *verification) checkRights(ctx context.Context) error {
-	reads := "list"
-	if r.choice.Snapshot != "" {
-		reads = "get"
-	}
-	rights := slices.Concat(
-		steps.Rights(r.f.Namespace, snapshotv1.GroupName, "volumesnapshots", reads),
-		steps.Rights(r.f.Namespace, corev1.GroupName, "persistentvolumeclaims", "list"),
-		steps.Rights(r.f.Namespace, corev1.GroupName, "pods", "list"),
-	)
-	if !r.f.DryRun.On() {
-		rights = append(rights, steps.Rights(r.f.Namespace, batchv1.GroupName, "jobs", "create", "get", "delete")...)
-		rights = append(rights, steps.Rights(r.f.Namespace, snapshotv1.GroupName, "volumesnapshots", "patch")...)
-	}
-	return steps.Need(ctx, r.f, "verify", rights)
 }
 
 // drill runs the drills, and returns an error if one failed or was inconclusive.

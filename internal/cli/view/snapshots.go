@@ -44,16 +44,15 @@ func GetSnapshot(ctx context.Context, f *term.Factory, name string) (client.Obje
 
 // ResourceOf returns the resource of a snapshot, and its kind.
 func ResourceOf(v client.Object) (resource, kind string) {
-	if _, isGroup := v.(*groupv1.VolumeGroupSnapshot); isGroup {
-		return term.GroupResource, "VolumeGroupSnapshot"
+	if kind = backup.Noun(v); kind == "VolumeGroupSnapshot" {
+		return term.GroupResource, kind
 	}
-	return term.SnapshotResource, "VolumeSnapshot"
+	return term.SnapshotResource, kind
 }
 
 // BeingDeleted is the error about a snapshot that is being deleted.
 func BeingDeleted(v client.Object) error {
-	_, kind := ResourceOf(v)
-	return fmt.Errorf("%s %s is being deleted", kind, v.GetName())
+	return fmt.Errorf("%s %s is being deleted", backup.Noun(v), v.GetName())
 }
 
 // LookUp reads an object; nil if there is none.
@@ -67,8 +66,7 @@ func LookUp[T any, P interface {
 	return o, nil
 }
 
-// read reads a cluster-scoped object. It returns nil if that is gone or may not be
-// ReadIfAllowed.
+// ReadIfAllowed reads a cluster-scoped object; nil if it is gone or may not be read.
 func ReadIfAllowed[T client.Object](ctx context.Context, c client.Reader, name string, o T) (found T, gone bool, err error) {
 	switch err := c.Get(ctx, client.ObjectKey{Name: name}, o); {
 	case apierrors.IsNotFound(err):

@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/drivers"
@@ -27,25 +26,25 @@ const uidRange = "openshift.io/sa.scc.uid-range"
 
 // checkRights asks first: a proof that may not go on would leave what it made. Its namespace has no name yet.
 func (p *Proof) checkRights(ctx context.Context, f *term.Factory) error {
-	rights := steps.Rights("", "", "namespaces", "get", "list", "create", "patch", "delete")
-	add := func(group, resource string, verbs ...string) {
-		rights = append(rights, steps.Rights("", group, resource, verbs...)...)
+	rights := term.Rights("", "namespaces", "get", "list", "create", "patch", "delete")
+	add := func(resource string, verbs ...string) {
+		rights = append(rights, term.Rights("", resource, verbs...)...)
 	}
-	add("", "persistentvolumeclaims", "list", "create", "delete")
-	add("", "pods", "list", "create", "delete")
-	add("", "persistentvolumes", "get", "list")
-	add(snapshotv1.GroupName, "volumesnapshots", "list", "create", "patch", "delete")
-	add(snapshotv1.GroupName, "volumesnapshotcontents", "get", "list", "create", "patch", "delete")
-	add(snapshotv1.GroupName, "volumesnapshotclasses", "list")
-	add(storagev1.GroupName, "storageclasses", "list")
+	add("persistentvolumeclaims", "list", "create", "delete")
+	add("pods", "list", "create", "delete")
+	add("persistentvolumes", "get", "list")
+	add("volumesnapshots", "list", "create", "patch", "delete")
+	add("volumesnapshotcontents", "get", "list", "create", "patch", "delete")
+	add("volumesnapshotclasses", "list")
+	add("storageclasses", "list")
 	if p.groups {
-		add(groupv1.GroupName, "volumegroupsnapshots", "list", "create", "delete")
-		add(groupv1.GroupName, "volumegroupsnapshotclasses", "list")
+		add("volumegroupsnapshots", "list", "create", "delete")
+		add("volumegroupsnapshotclasses", "list")
 	}
 	if p.annotate {
-		add(snapshotv1.GroupName, "volumesnapshotclasses", "patch")
+		add("volumesnapshotclasses", "patch")
 	}
-	return steps.Need(ctx, f, "doctor --prove", rights)
+	return f.Need(ctx, "doctor --prove", rights...)
 }
 
 // chosen is what is proven, and with what.

@@ -78,11 +78,11 @@ func (v Volume) verdict(job *batchv1.Job) Verdict {
 // OtherRestored returns whether another snapshot of the class was restored: one whose drill of this command got a volume,
 // or that was verified by anybody during the drill.
 func OtherRestored(v *snapshotv1.VolumeSnapshot, others []snapshotv1.VolumeSnapshot, restored map[types.UID]bool, job *batchv1.Job) bool {
-	class := ptr.Deref(v.Spec.VolumeSnapshotClassName, "")
+	class := ptr.Deref(backup.ClassOf(v), "")
 	begin := job.CreationTimestamp.Time
 	end := begin.Add(time.Duration(*job.Spec.ActiveDeadlineSeconds) * time.Second)
 	return class != "" && slices.ContainsFunc(others, func(o snapshotv1.VolumeSnapshot) bool {
-		if o.UID == v.UID || ptr.Deref(o.Spec.VolumeSnapshotClassName, "") != class {
+		if o.UID == v.UID || ptr.Deref(backup.ClassOf(&o), "") != class {
 			return false
 		}
 		at := backup.Of(&o).VerifiedAt
