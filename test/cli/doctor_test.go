@@ -338,7 +338,7 @@ var _ = Describe("doctor", func() {
 			})
 			return fault{about: driver, problem: "VolumeGroupSnapshotClass " + driver + ` is "soon"`}
 		}),
-		Entry("CRDs that are older than the plugin", func(env *environment) fault {
+		Entry("CRDs that are older than the plugin", func(_ *environment) fault {
 			dir := installed("v1.0.0")
 			old := GinkgoT().TempDir()
 			text := string(suite.Must(os.ReadFile(filepath.Join(dir, "dist", "crds.yaml"))))
@@ -347,7 +347,7 @@ var _ = Describe("doctor", func() {
 			DeferCleanup(func() { does(dir, "kubectl apply --server-side --force-conflicts -f dist/crds.yaml") })
 			return fault{about: "snapshotschedules.snapshots.mapcontroller.dev is older", problem: "no field", dir: dir}
 		}),
-		Entry("CRDs that are newer than the plugin", func(env *environment) fault {
+		Entry("CRDs that are newer than the plugin", func(_ *environment) fault {
 			dir := installed("v1.0.0")
 			newer := GinkgoT().TempDir()
 			text := string(suite.Must(os.ReadFile(filepath.Join(dir, "dist", "crds.yaml"))))
@@ -358,7 +358,7 @@ var _ = Describe("doctor", func() {
 			DeferCleanup(restore)
 			return fault{about: "snapshotschedules.snapshots.mapcontroller.dev is newer", problem: "install the plugin of the operator's release", mend: restore}
 		}),
-		Entry("a kind of another project with a name of ours", func(env *environment) fault {
+		Entry("a kind of another project with a name of ours", func(_ *environment) fault {
 			does("testdata", "kubectl create -f snapscheduler.yaml")
 			remove := func() { does("testdata", "kubectl delete --ignore-not-found -f snapscheduler.yaml") }
 			DeferCleanup(remove)
@@ -366,7 +366,7 @@ var _ = Describe("doctor", func() {
 				about: "snapshotschedules is a name of", problem: "snapshotschedules.snapscheduler.backube too", shows: "No resources found", mend: remove,
 			}
 		}),
-		Entry("a short name of snapshots that another kind has", func(env *environment) fault {
+		Entry("a short name of snapshots that another kind has", func(_ *environment) fault {
 			with := kindOfOthers("snapshotters.kubestash.example.com", "Snapshotter", "vs")
 			return fault{about: "vs is a name of", problem: "snapshotters.kubestash.example.com too", shows: "No resources found", mend: with("delete")}
 		}),
@@ -393,7 +393,7 @@ var _ = Describe("doctor", func() {
 				put(time.Time{}, c)
 			}}
 		}),
-		Entry("an operator that is dead", func(env *environment) fault {
+		Entry("an operator that is dead", func(_ *environment) fault {
 			lease := leaseHeldBy("")
 			return fault{about: "sign of life", problem: "it shows no sign of life since", shows: lease.Name, mend: func() {
 				alter(lease, `{"spec":{"holderIdentity":"pod"}}`)
@@ -413,19 +413,19 @@ var _ = Describe("doctor", func() {
 				Expect(api.Status().Update(ctx, d)).To(Succeed())
 			}}
 		}),
-		Entry("an operator that is older than the plugin", func(env *environment) fault {
+		Entry("an operator that is older than the plugin", func(_ *environment) fault {
 			leaseHeldBy("pod")
 			dir := installed("v0.9.0")
 			return fault{about: "Deployment", problem: "runs version 0.9.0, which is older than this plugin, 1.0.0", dir: dir}
 		}),
-		Entry("an operator that is newer than the plugin", func(env *environment) fault {
+		Entry("an operator that is newer than the plugin", func(_ *environment) fault {
 			leaseHeldBy("pod")
 			dir := installed("v2.0.0")
 			return fault{about: "Deployment", problem: "runs version 2.0.0, which is newer than this plugin, 1.0.0", mend: func() {
 				does(dir, "kubectl apply --server-side -f dist/install.yaml")
 			}}
 		}),
-		Entry("an operator that lacks rights", func(env *environment) fault {
+		Entry("an operator that lacks rights", func(_ *environment) fault {
 			leaseHeldBy("pod")
 			dir := installed("v1.0.0")
 			does(dir, "sed '/- delete/d' dist/install.yaml | kubectl apply --server-side -f -")

@@ -45,6 +45,11 @@ func (r *reaction) none() bool {
 	return r.waits != nil && (r.answered == nil || r.answered.GetCreationTimestamp().Time.Before(r.waits.GetCreationTimestamp().Time))
 }
 
+// age is how long ago the object was made that has waited too long.
+func (r *reaction) age(now time.Time) string {
+	return term.Age(now, r.waits.GetCreationTimestamp().Time)
+}
+
 // checkController says whether the snapshot controller reacts: it binds snapshots to contents.
 func checkController(s *seen) (all found) {
 	if s.denied(&all, inventory) {
@@ -59,7 +64,7 @@ func checkController(s *seen) (all found) {
 	switch {
 	case r.none():
 		all.problem("kubectl get pods -A | grep snapshot-controller", "VolumeSnapshot %s/%s is %s old, and no snapshot controller has reacted: "+
-			"it is not running, or is not allowed to", r.waits.GetNamespace(), r.waits.GetName(), term.Age(s.now, r.waits.GetCreationTimestamp().Time))
+			"it is not running, or is not allowed to", r.waits.GetNamespace(), r.waits.GetName(), r.age(s.now))
 	case r.answered != nil:
 		all.ok("it has reacted to VolumeSnapshots")
 	default:
@@ -131,7 +136,8 @@ func (s *seen) checkDriver(all *found, name string, mayExist bool) {
 }
 
 // replaceGroupClass gives a class of group snapshots, which is immutable, the deletionPolicy Delete.
-const replaceGroupClass = `kubectl get volumegroupsnapshotclass %s -o json | sed 's/"deletionPolicy": "Retain"/"deletionPolicy": "Delete"/' | kubectl replace --force -f -`
+const replaceGroupClass = `kubectl get volumegroupsnapshotclass %s -o json ` +
+	`| sed 's/"deletionPolicy": "Retain"/"deletionPolicy": "Delete"/' | kubectl replace --force -f -`
 
 // kindOf returns the kind of a class.
 func kindOf(class client.Object) string {
@@ -156,7 +162,8 @@ func (s *seen) checkDefault(all *found, known *drivers.Driver, name string, clas
 		}
 		maps.Copy(class.Annotations, known.Annotate)
 		text, _ := json.Marshal(class) // it has strings only
-		all.problem(command("printf %%s %s | kubectl create -f -", string(text)), "driver %s has no VolumeSnapshotClass: no snapshot is taken of its PVCs", name)
+		all.problem(command("printf %%s %s | kubectl create -f -", string(text)),
+			"driver %s has no VolumeSnapshotClass: no snapshot is taken of its PVCs", name)
 	case why != "":
 		all.problem(fix, "%s", why)
 	default:
@@ -177,8 +184,8 @@ func (s *seen) checkLimits(all *found, known *drivers.Driver, name string, class
 		}
 	}
 	if len(classes) > 0 && len(lacks) > 0 {
-		all.problem(command("kubectl annotate %s %s --overwrite ", strings.ToLower(kindOf(classes[0])), classes[0].GetName())+strings.Join(lacks, " "),
-			"no class of %s states the limits of %s (%s)", name, known.Storage, known.Source)
+		annotate := command("kubectl annotate %s %s --overwrite ", strings.ToLower(kindOf(classes[0])), classes[0].GetName())
+		all.problem(annotate+strings.Join(lacks, " "), "no class of %s states the limits of %s (%s)", name, known.Storage, known.Source)
 	}
 }
 
@@ -193,7 +200,7 @@ func (s *seen) checkSidecar(all *found, name string) {
 	switch {
 	case r.none():
 		all.problem("kubectl get pods -A | grep csi", "VolumeSnapshotContent %s is %s old, and the csi-snapshotter of %s has not reacted: "+
-			"the driver's controller has no such sidecar, or it is not running", r.waits.GetName(), term.Age(s.now, r.waits.GetCreationTimestamp().Time), name)
+			"the driver's controller has no such sidecar, or it is not running", r.waits.GetName(), r.age(s.now), name)
 	case r.answered == nil && s.unread["volumesnapshotcontents"] == nil:
 		all.unknown("", "%s has no VolumeSnapshotContent by which its csi-snapshotter could be seen", name)
 	}

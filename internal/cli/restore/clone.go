@@ -108,7 +108,8 @@ func (r *restoration) planClones(ctx context.Context) (clones []*recovery.Clone,
 // proven returns whether the class of a snapshot says that a copy was proven with the driver that holds it, in its present version. Only
 // administrators of the cluster write classes, but whoever takes a snapshot names one of them.
 func (r *restoration) proven(ctx context.Context, of recovery.Source) (bool, error) {
-	if of.Class == nil || of.Content == nil || of.Class.Driver != of.Content.Spec.Driver || of.Class.Annotations[v1alpha1.AnnotationProven] == "" {
+	if of.Class == nil || of.Content == nil || of.Class.Driver != of.Content.Spec.Driver ||
+		of.Class.Annotations[v1alpha1.AnnotationProven] == "" {
 		return false, nil
 	}
 	now, err := r.f.ServerTime(ctx)

@@ -56,7 +56,7 @@ var verbs = []string{"get", "list", "watch", "create", "patch", "delete"}
 func needsOf(cmd *cobra.Command) (all []need) {
 	for line := range strings.Lines(cmd.Annotations[needed]) {
 		var one need
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			switch {
 			case slices.Contains(verbs, word):
 				one.verbs = append(one.verbs, word)
@@ -80,7 +80,8 @@ func RightsInWords(cmd *cobra.Command) string {
 	var conditions []string
 	rights := map[string][]string{}
 	for _, one := range needsOf(cmd) {
-		when := map[string]string{"if": "with ", "unless": "without ", "in": "in the namespace of "}[one.condition] + strings.Join(quoted(one.flags), " or ")
+		when := map[string]string{"if": "with ", "unless": "without ", "in": "in the namespace of "}[one.condition]
+		when += strings.Join(quoted(one.flags), " or ")
 		if rights[when] == nil {
 			conditions = append(conditions, when)
 		}
@@ -104,8 +105,8 @@ func quoted(words []string) (all []string) {
 var groups = map[string]string{
 	"snapshotschedules": v1alpha1.GroupName, "clustersnapshotschedules": v1alpha1.GroupName, "volumesnapshots": snapshotv1.GroupName,
 	"volumesnapshotcontents": snapshotv1.GroupName, "volumesnapshotclasses": snapshotv1.GroupName,
-	"volumegroupsnapshots": groupv1.GroupName, "volumegroupsnapshotclasses": groupv1.GroupName, "storageclasses": "storage.k8s.io", "jobs": "batch",
-	"replicasets": "apps", "deployments": "apps", "statefulsets": "apps",
+	"volumegroupsnapshots": groupv1.GroupName, "volumegroupsnapshotclasses": groupv1.GroupName, "storageclasses": "storage.k8s.io",
+	"jobs": "batch", "replicasets": "apps", "deployments": "apps", "statefulsets": "apps",
 }
 
 // clusterScoped are the resources that are in no namespace.

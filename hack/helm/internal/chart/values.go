@@ -81,7 +81,8 @@ func fillDefaults(text string, object *unstructured.Unstructured, alerts []strin
 		data[value] = field.of[field.key]
 	}
 	var out strings.Builder
-	t, err := texttemplate.New("").Delims("[[", "]]").Funcs(texttemplate.FuncMap{"yaml": yamlValue, "join": strings.Join}).Option("missingkey=error").Parse(text)
+	functions := texttemplate.FuncMap{"yaml": yamlValue, "join": strings.Join}
+	t, err := texttemplate.New("").Delims("[[", "]]").Funcs(functions).Option("missingkey=error").Parse(text)
 	if err == nil {
 		err = t.Execute(&out, data)
 	}

@@ -151,7 +151,9 @@ var Symbols = slices.Concat([]Symbol{
 
 // symbolsOfTiers has that of the longest periods first. A tier is drawn as its first letter.
 func symbolsOfTiers() (all []Symbol) {
-	for i, tier := range slices.Backward(retention.TierTable[:]) {
+	verdict := retention.KeptLast + retention.Verdict(len(retention.TierTable))
+	for _, tier := range slices.Backward(retention.TierTable[:]) {
+		verdict--
 		paint := term.Style.Magenta
 		switch {
 		case tier.Longest < term.Day:
@@ -161,7 +163,7 @@ func symbolsOfTiers() (all []Symbol) {
 		case tier.Longest < 28*term.Day:
 			paint = term.Style.Blue
 		}
-		all = append(all, Symbol{tier.Name[:1], tier.Name, paint, verdictIs(retention.KeptLast + retention.Verdict(i))})
+		all = append(all, Symbol{tier.Name[:1], tier.Name, paint, verdictIs(verdict)})
 	}
 	return all
 }
