@@ -208,9 +208,7 @@ var _ = Describe("doctor --prove", Ordered, func() {
 			name string
 		}{
 			{&corev1.NamespaceList{}, "Namespace/" + proofs},
-			{&corev1.PodList{}, "Pod/write"},
 			{&snapshotv1.VolumeSnapshotList{}, "VolumeSnapshot/first"},
-			{&corev1.PersistentVolumeClaimList{}, "PersistentVolumeClaim/restored"},
 			{&snapshotv1.VolumeSnapshotContentList{}, "VolumeSnapshotContent/snapsched-copy-"},
 			{&groupv1.VolumeGroupSnapshotList{}, "VolumeGroupSnapshot/"},
 		} {

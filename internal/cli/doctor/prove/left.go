@@ -26,8 +26,20 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 )
 
-// goes is how long a removal waits for the next object to go.
-const goes = 2 * time.Minute
+const (
+	// goes is how long a removal waits while nothing more goes: a refused delete is tried again within a minute or two.
+	goes = 2 * time.Minute
+	// atLeast is how long it looks at each part, even if another one does not go.
+	atLeast = 20 * time.Second
+)
+
+// removal is the removal of what proofs have made.
+type removal struct {
+	f    *term.Factory
+	goes time.Duration
+	// since is when something went last.
+	since time.Time
+}
 
 // list returns the namespaces and contents that proofs have made, by their IDs.
 func list(ctx context.Context, f *term.Factory) (map[string][]client.Object, error) {
@@ -81,6 +93,7 @@ func beside(namespace string) error {
 
 // removeDead removes what proofs have left that do not run any more, and refuses to go on beside one that does.
 func removeDead(ctx context.Context, f *term.Factory) error {
+	w := &removal{f: f, goes: goes}
 	now, err := f.ServerTime(ctx)
 	if err != nil {
 		return fmt.Errorf("read the API server's clock: %w", err)
@@ -94,7 +107,7 @@ func removeDead(ctx context.Context, f *term.Factory) error {
 	}
 	for id := range all {
 		term.Say(f.ErrOut, "Removing what a proof has left: namespace "+core.Namespace(id))
-		left, err := remove(ctx, f, id)
+		left, err := w.remove(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -107,44 +120,30 @@ func removeDead(ctx context.Context, f *term.Factory) error {
 
 // remove removes all that a proof has made, and returns what stays. Groups go first: a member alone does not go. The content of the
 // copy goes last: it belongs to no namespace, and is found by its label until then.
-func remove(ctx context.Context, f *term.Factory, id string) (left []string, err error) {
+func (w *removal) remove(ctx context.Context, id string) (left []string, err error) {
 	name := core.Namespace(id)
-	namespace, err := view.LookUp(ctx, f.Client, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	namespace, err := view.LookUp(ctx, w.f.Client, client.ObjectKey{Name: name}, &corev1.Namespace{})
 	if err != nil {
 		return nil, err
 	}
 	if namespace != nil && core.Owner(namespace) == id {
-		if err := removeGroups(ctx, f, name); err != nil {
-			return nil, err
-		}
-		if namespace.DeletionTimestamp == nil {
-			if err := client.IgnoreNotFound(f.Client.Delete(ctx, namespace, client.Preconditions{UID: &namespace.UID})); err != nil {
-				return nil, err
-			}
-		}
-		var stays []client.Object
-		err := await(ctx, f, "namespace "+name, func() (int, error) {
-			if stays, err = remaining(ctx, f, []client.Object{namespace}); len(stays) > 0 && err == nil {
-				err = release(ctx, f, name)
-			}
-			return len(stays), err
-		})
+		stays, err := w.removeNamespace(ctx, namespace)
 		if err != nil {
 			return nil, err
 		}
-		if len(stays) > 0 {
+		if stays {
 			left = append(left, "Namespace "+name)
 		}
 	}
-	if err := removeCopy(ctx, f, id); err != nil {
+	if err := w.removeCopy(ctx, id); err != nil {
 		return left, err
 	}
-	stays, err := storageOf(ctx, f, name)
+	stays, err := storageOf(ctx, w.f, name)
 	if err != nil {
 		return left, err
 	}
-	err = await(ctx, f, "volumes and snapshots of "+name, func() (going int, err error) {
-		stays, err = remaining(ctx, f, stays)
+	err = w.await(ctx, "volumes and snapshots of "+name, func() (going int, err error) {
+		stays, err = remaining(ctx, w.f, stays)
 		for _, o := range stays {
 			if policyOf(o) == string(corev1.PersistentVolumeReclaimDelete) {
 				going++
@@ -158,24 +157,47 @@ func remove(ctx context.Context, f *term.Factory, id string) (left []string, err
 	return left, err
 }
 
-// release releases the snapshots of a namespace that are stuck, once it has no PVC that could be made from them.
-func release(ctx context.Context, f *term.Factory, namespace string) error {
+// removeNamespace removes a namespace with all that is in it, and returns whether it stays.
+func (w *removal) removeNamespace(ctx context.Context, namespace *corev1.Namespace) (stays bool, err error) {
+	if err := w.removeGroups(ctx, namespace.Name); err != nil {
+		return true, err
+	}
+	if namespace.DeletionTimestamp == nil {
+		if err := client.IgnoreNotFound(w.f.Client.Delete(ctx, namespace, client.Preconditions{UID: &namespace.UID})); err != nil {
+			return true, err
+		}
+	}
+	err = w.await(ctx, "namespace "+namespace.Name, func() (int, error) {
+		left, err := remaining(ctx, w.f, []client.Object{namespace})
+		if stays = len(left) > 0; !stays || err != nil {
+			return 0, err
+		}
+		within, err := release(ctx, w.f, namespace.Name)
+		return 1 + within, err
+	})
+	return stays, err
+}
+
+// release releases the snapshots of a namespace that are stuck, once it has no PVC that could be made from them. It returns how many PVCs
+// and snapshots there are.
+func release(ctx context.Context, f *term.Factory, namespace string) (n int, err error) {
 	claims, snapshots := &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}
-	err := errors.Join(f.List(ctx, claims, client.InNamespace(namespace)), f.List(ctx, snapshots, client.InNamespace(namespace)))
+	err = errors.Join(f.List(ctx, claims, client.InNamespace(namespace)), f.List(ctx, snapshots, client.InNamespace(namespace)))
 	for i := range snapshots.Items {
 		if v := &snapshots.Items[i]; err == nil && len(claims.Items) == 0 && core.Stuck(v) {
 			err = client.IgnoreNotFound(ignoreConflict(steps.Send(ctx, f, core.Release(v))))
 		}
 	}
-	return err
+	return len(claims.Items) + len(snapshots.Items), err
 }
 
 // removeGroups removes the group snapshots of a namespace.
-func removeGroups(ctx context.Context, f *term.Factory, namespace string) error {
-	return await(ctx, f, "group snapshots of "+namespace, func() (int, error) {
+func (w *removal) removeGroups(ctx context.Context, namespace string) error {
+	f := w.f
+	return w.await(ctx, "group snapshots of "+namespace, func() (int, error) {
 		groups := &groupv1.VolumeGroupSnapshotList{}
 		err := f.List(ctx, groups, client.InNamespace(namespace))
-		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
+		if noGroups(err) {
 			return 0, nil
 		}
 		for i := range groups.Items {
@@ -192,8 +214,9 @@ func removeGroups(ctx context.Context, f *term.Factory, namespace string) error 
 }
 
 // removeCopy removes the content of the copy, whose data was the snapshot's.
-func removeCopy(ctx context.Context, f *term.Factory, id string) error {
-	return await(ctx, f, "VolumeSnapshotContent of the copy", func() (left int, err error) {
+func (w *removal) removeCopy(ctx context.Context, id string) error {
+	f := w.f
+	return w.await(ctx, "VolumeSnapshotContent of the copy", func() (left int, err error) {
 		contents := &snapshotv1.VolumeSnapshotContentList{}
 		if err := f.List(ctx, contents, client.MatchingLabels{v1alpha1.LabelProof: id}); err != nil {
 			return 0, err
@@ -216,8 +239,11 @@ func removeCopy(ctx context.Context, f *term.Factory, id string) error {
 
 // storageOf returns the volumes and contents that are left of a namespace. Without it, there are no new ones.
 func storageOf(ctx context.Context, f *term.Factory, namespace string) (all []client.Object, err error) {
-	volumes, contents := &corev1.PersistentVolumeList{}, &snapshotv1.VolumeSnapshotContentList{}
+	volumes, contents, groups := &corev1.PersistentVolumeList{}, &snapshotv1.VolumeSnapshotContentList{}, &groupv1.VolumeGroupSnapshotContentList{}
 	if err := errors.Join(f.List(ctx, volumes), f.List(ctx, contents)); err != nil {
+		return nil, err
+	}
+	if err := f.List(ctx, groups); err != nil && !noGroups(err) {
 		return nil, err
 	}
 	for i := range volumes.Items {
@@ -230,7 +256,17 @@ func storageOf(ctx context.Context, f *term.Factory, namespace string) (all []cl
 			all = append(all, &contents.Items[i])
 		}
 	}
+	for i := range groups.Items {
+		if groups.Items[i].Spec.VolumeGroupSnapshotRef.Namespace == namespace {
+			all = append(all, &groups.Items[i])
+		}
+	}
 	return all, nil
+}
+
+// noGroups returns whether there are no group snapshots, or none that the user may read, and so none of a proof.
+func noGroups(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err)
 }
 
 // remaining returns which of some objects still exist.
@@ -250,36 +286,50 @@ func remaining(ctx context.Context, f *term.Factory, all []client.Object) (left 
 
 // kindOf and policyOf say what an object of the storage is, and what becomes of its data.
 func kindOf(o client.Object) string {
-	if _, is := o.(*corev1.PersistentVolume); is {
+	switch o.(type) {
+	case *corev1.PersistentVolume:
 		return "PersistentVolume"
+	case *groupv1.VolumeGroupSnapshotContent:
+		return "VolumeGroupSnapshotContent"
 	}
 	return "VolumeSnapshotContent"
 }
 
 func policyOf(o client.Object) string {
-	if v, is := o.(*corev1.PersistentVolume); is {
-		return string(v.Spec.PersistentVolumeReclaimPolicy)
+	switch o := o.(type) {
+	case *corev1.PersistentVolume:
+		return string(o.Spec.PersistentVolumeReclaimPolicy)
+	case *groupv1.VolumeGroupSnapshotContent:
+		return string(o.Spec.DeletionPolicy)
 	}
 	return string(o.(*snapshotv1.VolumeSnapshotContent).Spec.DeletionPolicy)
 }
 
 // await waits until nothing is left, or nothing more goes for some time.
-func await(ctx context.Context, f *term.Factory, what string, count func() (int, error)) error {
-	since, said, wait, before := f.Clock.Now(), f.Clock.Now(), term.ProgressAfter, 0
+func (w *removal) await(ctx context.Context, what string, count func() (int, error)) error {
+	began := w.f.Clock.Now()
+	said, wait, before := began, term.ProgressAfter, 0
+	if w.since.IsZero() {
+		w.since = began
+	}
 	for {
 		left, err := count()
+		now := w.f.Clock.Now()
 		switch {
-		case left == 0 || err != nil:
+		case err != nil:
 			return err
+		case left == 0:
+			w.since = now
+			return nil
 		case left < before:
-			since = f.Clock.Now()
-		case f.Clock.Since(since) > goes:
+			w.since = now
+		case now.Sub(w.since) > w.goes && now.Sub(began) > atLeast:
 			return nil
 		}
 		before = left
-		if f.Clock.Since(said) >= wait {
-			said, wait = f.Clock.Now(), term.ProgressEvery
-			term.Say(f.ErrOut, fmt.Sprintf("Waiting until this is gone: %s (%d)", what, left))
+		if now.Sub(said) >= wait {
+			said, wait = now, term.ProgressEvery
+			term.Say(w.f.ErrOut, fmt.Sprintf("Waiting until this is gone: %s (%d)", what, left))
 		}
 		if err := steps.Pause(ctx); err != nil {
 			return err

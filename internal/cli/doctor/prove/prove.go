@@ -56,13 +56,15 @@ func (p *Proof) AddTo(cmd *cobra.Command, f *term.Factory, output *term.Output) 
 		}
 		return f.Connected(func(ctx context.Context, _ []string) error { return p.run(ctx, f, output) })(cmd, args)
 	}
-	cmd.Flags().BoolVar(&p.wanted, "prove", false, "Take snapshots, restore and delete them, in a namespace of its own, and say what the driver does.")
+	cmd.Flags().BoolVar(&p.wanted, "prove", false,
+		"Take snapshots, restore and delete them, in a namespace of its own, and say what the driver does.")
 	cmd.Flags().StringVar(&p.storageClass, "storage-class", "", "Prove the driver of this storage class. If omitted, of the default one.")
 	cmd.Flags().StringVar(&p.image, "image", "", "Image of the pods, which has to contain "+core.Program[0]+". If omitted, the operator's, "+
 		"where its Deployment can be read, else that of this release.")
 	cmd.Flags().BoolVar(&p.groups, "groups", false, "Prove that a group snapshot is cut at one instant, too.")
 	cmd.Flags().BoolVar(&p.limits, "limits", false, "Take up to 40 snapshots of one volume, until the driver refuses, too.")
-	cmd.Flags().BoolVar(&p.annotate, "annotate", false, "Write what was shown into the annotation "+v1alpha1.AnnotationProven+" of the VolumeSnapshotClass.")
+	cmd.Flags().BoolVar(&p.annotate, "annotate", false,
+		"Write what was shown into the annotation "+v1alpha1.AnnotationProven+" of the VolumeSnapshotClass.")
 	cmd.Flags().BoolVar(&p.allowRetain, "allow-retain", false,
 		"Use classes that keep what is deleted: somebody has to delete the volumes and snapshots.")
 	term.AddYes(cmd, &p.answer)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,8 +58,27 @@ func (r *run) run(ctx context.Context) (left []string, err error) {
 		return nil, r.interrupted(ctx, err)
 	}
 	term.Say(r.f.ErrOut, "Removing namespace "+r.namespace.Name)
-	left, removeErr := remove(ctx, r.f, r.proof.ID)
+	left, removeErr := r.remove(ctx)
+	if name := r.proof.Refused(); name != "" && removeErr == nil {
+		var stays *snapshotv1.VolumeSnapshotContent
+		stays, removeErr = view.LookUp(ctx, r.f.Client, client.ObjectKey{Name: name}, &snapshotv1.VolumeSnapshotContent{})
+		if removeErr == nil {
+			r.proof.Settle(stays != nil)
+		}
+	}
+	if len(left) > 0 { // the next run need not wait
+		_ = r.mark(ctx, time.Unix(0, 0))
+	}
 	return left, r.interrupted(ctx, errors.Join(err, removeErr))
+}
+
+// remove removes what the run made, in the time that is left.
+func (r *run) remove(ctx context.Context) (left []string, err error) {
+	w := &removal{f: r.f, goes: goes}
+	if r.timeout > 0 {
+		w.goes = min(goes, r.timeout-r.f.Clock.Since(r.started))
+	}
+	return w.remove(ctx, r.proof.ID)
 }
 
 // begin creates the namespace. Of two that begin at once, the one whose namespace is younger gives way.
@@ -75,7 +95,7 @@ func (r *run) begin(ctx context.Context) error {
 	}
 	others, err := list(ctx, r.f)
 	if other := living(others, r.now(), r.namespace); err == nil && other != "" {
-		_, err = remove(ctx, r.f, r.proof.ID)
+		_, err = r.remove(ctx)
 		err = errors.Join(beside(other), err)
 	}
 	for err == nil && !r.proof.AsUser && r.namespace.Annotations[uidRange] == "" {

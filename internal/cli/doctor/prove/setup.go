@@ -40,6 +40,7 @@ func (p *Proof) checkRights(ctx context.Context, f *term.Factory) error {
 	if p.groups {
 		add("volumegroupsnapshots", "list", "create", "delete")
 		add("volumegroupsnapshotclasses", "list")
+		add("volumegroupsnapshotcontents", "get", "list")
 	}
 	if p.annotate {
 		add("volumesnapshotclasses", "patch")
@@ -77,15 +78,7 @@ func (p *Proof) choose(ctx context.Context, f *term.Factory) (c chosen, err erro
 		return c, fmt.Errorf("driver %s has no default VolumeGroupSnapshotClass: leave out --groups", driver)
 	}
 	c.pending = classes.Pending(driver)
-	keeps := ""
-	switch {
-	case ptr.Deref(c.storage.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete) == corev1.PersistentVolumeReclaimRetain:
-		keeps = "StorageClass " + c.storage.Name + " has reclaimPolicy"
-	case c.class.DeletionPolicy == snapshotv1.VolumeSnapshotContentRetain:
-		keeps = "VolumeSnapshotClass " + c.class.Name + " has deletionPolicy"
-	case p.groups && string(group.DeletionPolicy) == string(snapshotv1.VolumeSnapshotContentRetain):
-		keeps = "VolumeGroupSnapshotClass " + group.Name + " has deletionPolicy"
-	}
+	keeps := p.keeps(c, group)
 	if c.retains = keeps != ""; c.retains && !p.allowRetain {
 		return c, fmt.Errorf("%s Retain, so what the proof deletes would stay in the storage: name another storage class with "+
 			"--storage-class, or use --allow-retain and delete it", keeps)
@@ -103,6 +96,19 @@ func (p *Proof) choose(ctx context.Context, f *term.Factory) (c chosen, err erro
 	other, err := view.LookUp(ctx, f.Client, client.ObjectKey{Name: corev1.NamespaceDefault}, &corev1.Namespace{})
 	c.ownUsers = other != nil && other.Annotations[uidRange] != ""
 	return c, err
+}
+
+// keeps says which of the classes keeps what is deleted; empty: none does.
+func (p *Proof) keeps(c chosen, group *groupv1.VolumeGroupSnapshotClass) string {
+	switch {
+	case ptr.Deref(c.storage.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete) == corev1.PersistentVolumeReclaimRetain:
+		return "StorageClass " + c.storage.Name + " has reclaimPolicy"
+	case c.class.DeletionPolicy == snapshotv1.VolumeSnapshotContentRetain:
+		return "VolumeSnapshotClass " + c.class.Name + " has deletionPolicy"
+	case p.groups && string(group.DeletionPolicy) == string(snapshotv1.VolumeSnapshotContentRetain):
+		return "VolumeGroupSnapshotClass " + group.Name + " has deletionPolicy"
+	}
+	return ""
 }
 
 // storage returns the StorageClass that is named, or the default one.

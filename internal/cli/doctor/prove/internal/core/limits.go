@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/change"
@@ -42,12 +44,6 @@ func takesMany(p *Proof, s *Seen) Verdict {
 		return v
 	}
 	l := &p.limits
-	pending := 0
-	for i := 1; i <= l.n; i++ {
-		if v := s.Snapshots[limitName(i)]; v == nil || !backup.Ready(v) {
-			pending++
-		}
-	}
 	create := func() Verdict {
 		l.n, l.created, l.refused, l.busy = l.n+1, s.Since, 0, false
 		return Verdict{Do: []change.Change{{Create: p.newSnapshot(limitName(l.n), claim)}}}
@@ -60,17 +56,7 @@ func takesMany(p *Proof, s *Seen) Verdict {
 	case newest == nil:
 		return Verdict{Do: []change.Change{{Create: p.newSnapshot(limitName(l.n), claim)}}}
 	case backup.Uncut(newest):
-		if words := backup.DriverError(newest); words != "" && l.refused == 0 {
-			l.refused, l.words = max(s.Since, 1), words
-		}
-		switch {
-		case l.refused > 0 && s.Since-l.refused > waitsOut:
-			l.takes = l.n - 1
-			return Verdict{State: OK, Words: fmt.Sprintf("%s, then refused for %s: %s", term.Plural(l.n-1, "snapshot"), term.Span(waitsOut), l.words)}
-		case s.Since-l.created > patience:
-			return Verdict{State: Unknown, Words: fmt.Sprintf("snapshot %d was not cut within %s", l.n, term.Span(patience))}
-		}
-		return Verdict{Words: fmt.Sprintf("snapshot %d of %d is not cut yet", l.n, most)}
+		return l.uncut(newest, s.Since)
 	case l.refused > 0 && !l.busy:
 		l.spacing, l.busy = max(l.spacing, s.Since-l.created), true
 	}
@@ -82,10 +68,36 @@ func takesMany(p *Proof, s *Seen) Verdict {
 				term.Span(l.spacing), l.words)
 		}
 		return Verdict{State: OK, Words: words}
-	case p.Pending > 0 && pending >= p.Pending:
-		return Verdict{Words: fmt.Sprintf("%d snapshots are in progress, as many as max-pending says", pending)}
+	case p.Pending > 0 && l.pending(s) >= p.Pending:
+		return Verdict{Words: fmt.Sprintf("%d snapshots are in progress, as many as max-pending says", p.Pending)}
 	}
 	return create()
+}
+
+// pending returns how many snapshots are not ready yet.
+func (l *taken) pending(s *Seen) (n int) {
+	for i := 1; i <= l.n; i++ {
+		if v := s.Snapshots[limitName(i)]; v == nil || !backup.Ready(v) {
+			n++
+		}
+	}
+	return n
+}
+
+// uncut waits for the newest snapshot, or says that the volume takes no more.
+func (l *taken) uncut(newest *snapshotv1.VolumeSnapshot, since time.Duration) Verdict {
+	if words := backup.DriverError(newest); words != "" && l.refused == 0 {
+		l.refused, l.words = max(since, 1), words
+	}
+	switch {
+	case l.refused > 0 && since-l.refused > waitsOut:
+		l.takes = l.n - 1
+		words := fmt.Sprintf("%s, then refused for %s: %s", term.Plural(l.takes, "snapshot"), term.Span(waitsOut), l.words)
+		return Verdict{State: OK, Words: words}
+	case since-l.created > patience:
+		return Verdict{State: Unknown, Words: fmt.Sprintf("snapshot %d was not cut within %s", l.n, term.Span(patience))}
+	}
+	return Verdict{Words: fmt.Sprintf("snapshot %d of %d is not cut yet", l.n, most)}
 }
 
 // Suggested are the annotations that state the limits which were found.

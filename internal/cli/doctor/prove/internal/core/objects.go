@@ -33,6 +33,8 @@ const (
 	nobody = 65532
 	// refuses is how long a driver may refuse something before it counts.
 	refuses = time.Minute
+	// retries is in which time a refused delete has been tried again several times.
+	retries = 20 * time.Second
 	// size is that of the volumes. Drivers with larger ones make those.
 	size = "1Gi"
 )

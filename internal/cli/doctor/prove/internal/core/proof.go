@@ -62,6 +62,8 @@ type Proof struct {
 	read   map[string][]Reading
 	limits taken
 	sum    string
+	// refused is the content of the snapshot while the storage does not delete it.
+	refused string
 	// cuts is how many group snapshots are cut, and nextCut when the next one may be taken.
 	cuts    int
 	nextCut time.Duration
@@ -113,6 +115,27 @@ func (p *Proof) End(step *Step, v Verdict, took string) {
 	p.Rows = append(p.Rows, Row{Step: step.Name, State: v.State, Took: took, Words: v.Words})
 }
 
+// Refused returns the name of the content that the storage did not delete in time, or refused to delete; empty: it has deleted it.
+func (p *Proof) Refused() string {
+	if p.state(stepDelete) == OK {
+		return ""
+	}
+	return p.refused
+}
+
+// Settle notes whether that content stays when nothing is left that was made from it.
+func (p *Proof) Settle(stays bool) {
+	for i := range p.Rows {
+		switch row := &p.Rows[i]; {
+		case row.Step != stepDelete:
+		case stays:
+			row.State = Failed
+		default:
+			row.State, row.Words = OK, "it went after all volumes made from it; before: "+row.Words
+		}
+	}
+}
+
 func (p *Proof) state(step string) State {
 	if i := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Step == step }); i >= 0 {
 		return p.Rows[i].State
@@ -128,7 +151,7 @@ func (p *Proof) sumOf() string {
 	return p.sum
 }
 
-// Facts are what was shown, or refuted, of what commands rely on.
+// Facts are what was shown, or refuted, of what commands rely on. A copy has survived its snapshot only if that is gone.
 func (p *Proof) Facts() map[string]bool {
 	facts := map[string]bool{}
 	for fact, steps := range map[string][]string{
@@ -140,6 +163,7 @@ func (p *Proof) Facts() map[string]bool {
 		switch {
 		case slices.ContainsFunc(steps, is(Failed)):
 			facts[fact] = false
+		case fact == drivers.FactCopies && p.state(stepDelete) != OK:
 		case !slices.ContainsFunc(steps, func(step string) bool { return p.state(step) != OK }):
 			facts[fact] = true
 		}

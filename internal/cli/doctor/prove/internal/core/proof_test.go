@@ -25,7 +25,7 @@ import (
 
 // lies are what a simulated driver does other than it says.
 type lies struct {
-	wrongBytes, cutsEarly, cutsLate, takesSnapshots, takesCopies, keepsVolume, neverDeletes, refusesContents bool
+	wrongBytes, cutsEarly, cutsLate, takesSnapshots, takesCopies, keepsVolume, neverDeletes, refusesClones, refusesContents bool
 	// tornBy is how many looks later the second volume of a group is cut; the first, if it is negative.
 	tornBy int
 	// volumeTakes is how many snapshots a volume takes.
@@ -261,6 +261,10 @@ func (d *driver) delete(o client.Object) {
 		if o.Spec.Source.PersistentVolumeClaimName == nil || d.neverDeletes {
 			return
 		}
+		if d.refusesClones {
+			d.seen.Events = append(d.seen.Events, warning("VolumeSnapshotContent", d.seen.ContentOf[name], "snapshot has dependent clones"))
+			return
+		}
 		delete(d.seen.Contents, d.seen.ContentOf[name])
 		delete(d.snapshots, name)
 		for claim, of := range d.from {
@@ -339,6 +343,7 @@ func TestEachLieOfADriverIsFound(t *testing.T) {
 		"no second content":              {lies{refusesContents: true}, stepCopy, Unknown, "not within 5m: ", groups},
 		"the volume stays":               {lies{keepsVolume: true}, stepGone, Unknown, "PersistentVolume pv-data is not deleted", yes},
 		"nothing is deleted":             {lies{neverDeletes: true}, stepDelete, Failed, "not within 2m: VolumeSnapshotContent content-first is not deleted", groups},
+		"clones keep their snapshot":     {lies: lies{refusesClones: true}, facts: yes},
 		"a group, the second cut later":  {lies{tornBy: 1}, stepInstant, Failed, "written after it", noGroups},
 		"a group, the first cut later":   {lies{tornBy: -1}, stepInstant, Failed, "lacks 10 of them", noGroups},
 		"the writer did not write":       {lies{idle: true}, stepInstant, Unknown, "did not write", map[string]bool{drivers.FactCopies: true}},
@@ -349,6 +354,9 @@ func TestEachLieOfADriverIsFound(t *testing.T) {
 			d := newDriver(tc.lies)
 			if took := d.prove(t, p); took > 30*time.Minute {
 				t.Errorf("it took %s", took)
+			}
+			if name := p.Refused(); name != "" {
+				p.Settle(tc.lies.neverDeletes)
 			}
 			var first Row
 			for _, row := range p.Rows {
