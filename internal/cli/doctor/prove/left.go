@@ -239,7 +239,8 @@ func (w *removal) removeCopy(ctx context.Context, id string) error {
 
 // storageOf returns the volumes and contents that are left of a namespace. Without it, there are no new ones.
 func storageOf(ctx context.Context, f *term.Factory, namespace string) (all []client.Object, err error) {
-	volumes, contents, groups := &corev1.PersistentVolumeList{}, &snapshotv1.VolumeSnapshotContentList{}, &groupv1.VolumeGroupSnapshotContentList{}
+	volumes := &corev1.PersistentVolumeList{}
+	contents, groups := &snapshotv1.VolumeSnapshotContentList{}, &groupv1.VolumeGroupSnapshotContentList{}
 	if err := errors.Join(f.List(ctx, volumes), f.List(ctx, contents)); err != nil {
 		return nil, err
 	}
