@@ -106,7 +106,8 @@ var groups = map[string]string{
 	"snapshotschedules": v1alpha1.GroupName, "clustersnapshotschedules": v1alpha1.GroupName, "volumesnapshots": snapshotv1.GroupName,
 	"volumesnapshotcontents": snapshotv1.GroupName, "volumesnapshotclasses": snapshotv1.GroupName,
 	"volumegroupsnapshots": groupv1.GroupName, "volumegroupsnapshotclasses": groupv1.GroupName,
-	"volumegroupsnapshotcontents": groupv1.GroupName, "storageclasses": "storage.k8s.io", "jobs": "batch", "replicasets": "apps", "deployments": "apps", "statefulsets": "apps",
+	"volumegroupsnapshotcontents": groupv1.GroupName, "storageclasses": "storage.k8s.io",
+	"jobs": "batch", "replicasets": "apps", "deployments": "apps", "statefulsets": "apps",
 }
 
 // clusterScoped are the resources that are in no namespace.
