@@ -78,7 +78,10 @@ var environments = map[string]environment{
 	"docs/run/uninstall.md": {schedules: []string{"nightly"}, group: true, names: []string{"--all-namespaces", "-n shop"}},
 	"docs/storage/ceph.md":  ofClasses,
 	"docs/tasks/another-namespace.md": {
-		schedules: []string{"nightly"}, before: map[string]string{"lab": "kubectl create namespace lab-of-NAMESPACE"}, names: []string{" lab ", " lab-of-NAMESPACE "},
+		schedules: []string{"nightly"}, names: []string{" lab ", " lab-of-NAMESPACE "},
+		before: map[string]string{"lab": "kubectl create namespace lab-of-NAMESPACE\n" + // and what a proof would have written
+			"kubectl annotate --overwrite volumesnapshotclass mock snapshots.mapcontroller.dev/proven='2026-01-01T00:00:00Z unknown copies=yes'"},
+		cleanup: "kubectl annotate volumesnapshotclass mock snapshots.mapcontroller.dev/proven-",
 	},
 	"docs/tasks/before-an-upgrade.md": {schedules: []string{"my-app"}},
 	"docs/tasks/change-a-schedule.md": {schedules: []string{"nightly"}, fleet: true},

@@ -405,7 +405,7 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "db-0"}}
 		binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node.Name}}
 		Expect(cluster.Client.SubResource("binding").Create(ctx, pod, binding)).To(Succeed())
-		code, output := d.run(ctx, "", append(d.to(), "--timeout", "2s")...)
+		code, output := d.run(ctx, "", append(d.to(), "--timeout", "10s")...)
 		Expect(code).To(Equal(3), "a timeout")
 		Expect(output).To(And(ContainSubstring("still used by Pod db-0"), ContainSubstring("nothing was scaled up")))
 		Expect(d.claim(ctx, "data-db-0").DeletionTimestamp).To(BeNil())

@@ -167,6 +167,9 @@ func checkNames(s *seen) (all found) {
 			gv, _ := schema.ParseGroupVersion(list.GroupVersion)
 			for i := range list.APIResources {
 				r := &list.APIResources[i]
+				if strings.Contains(r.Name, "/") { // nobody types a subresource
+					continue
+				}
 				for _, name := range slices.Concat([]string{r.Name, r.SingularName}, r.ShortNames, r.Categories) {
 					do(name, r.Name, gv.Group)
 				}

@@ -14,6 +14,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -109,6 +110,7 @@ func (r *restoration) planClones(ctx context.Context) (clones []*recovery.Clone,
 // administrators of the cluster write classes, but whoever takes a snapshot names one of them.
 func (r *restoration) proven(ctx context.Context, of recovery.Source) (bool, error) {
 	if of.Class == nil || of.Content == nil || of.Class.Driver != of.Content.Spec.Driver ||
+		ptr.Deref(of.Content.Spec.VolumeSnapshotClassName, "") != of.Class.Name || // users may change what a VolumeSnapshot names
 		of.Class.Annotations[v1alpha1.AnnotationProven] == "" {
 		return false, nil
 	}
@@ -116,8 +118,11 @@ func (r *restoration) proven(ctx context.Context, of recovery.Source) (bool, err
 	if err != nil {
 		return false, fmt.Errorf("read the API server's clock: %w", err)
 	}
-	driver, _, err := view.ReadIfAllowed(ctx, r.f.Client, of.Class.Driver, &storagev1.CSIDriver{})
+	driver, gone, err := view.ReadIfAllowed(ctx, r.f.Client, of.Class.Driver, &storagev1.CSIDriver{})
 	proof, said := drivers.Proven(of.Class, now)
+	if driver == nil && !gone && proof.Version != drivers.UnknownVersion { // it may be another one by now
+		return false, err
+	}
 	return said && proof.Holds(drivers.FactCopies, drivers.VersionOf(driver)), err
 }
 

@@ -29,6 +29,8 @@ import (
 const (
 	// goes is how long a removal waits while nothing more goes: a refused delete is tried again within a minute or two.
 	goes = 2 * time.Minute
+	// settles is how old a group snapshot must be: one that goes before it is bound, or soon after, leaves its data in the storage.
+	settles = time.Minute
 	// atLeast is how long it looks at each part, even if another one does not go.
 	atLeast = 20 * time.Second
 )
@@ -92,8 +94,8 @@ func beside(namespace string) error {
 }
 
 // removeDead removes what proofs have left that do not run any more, and refuses to go on beside one that does.
-func removeDead(ctx context.Context, f *term.Factory) error {
-	w := &removal{f: f, goes: goes}
+func removeDead(ctx context.Context, w *removal) error {
+	f := w.f
 	now, err := f.ServerTime(ctx)
 	if err != nil {
 		return fmt.Errorf("read the API server's clock: %w", err)
@@ -193,18 +195,22 @@ func release(ctx context.Context, f *term.Factory, namespace string) (n int, err
 
 // removeGroups removes the group snapshots of a namespace.
 func (w *removal) removeGroups(ctx context.Context, namespace string) error {
-	f := w.f
-	return w.await(ctx, "group snapshots of "+namespace, func() (int, error) {
+	f, began := w.f, w.f.Clock.Now()
+	server, err := f.ServerTime(ctx)
+	if err != nil {
+		return fmt.Errorf("read the API server's clock: %w", err)
+	}
+	patient := &removal{f: f, goes: max(w.goes, settles+atLeast)} // also if the time is up
+	return patient.await(ctx, "group snapshots of "+namespace, func() (int, error) {
 		groups := &groupv1.VolumeGroupSnapshotList{}
 		err := f.List(ctx, groups, client.InNamespace(namespace))
 		if noGroups(err) {
 			return 0, nil
 		}
 		for i := range groups.Items {
-			// One that goes before it is bound, or within a moment, leaves its data in the storage.
 			v := &groups.Items[i]
 			protected, bound := backup.Bound(v)
-			settled := protected && bound && f.Clock.Since(v.CreationTimestamp.Time) > time.Minute
+			settled := protected && bound && server.Add(f.Clock.Since(began)).Sub(v.CreationTimestamp.Time) > settles
 			if err == nil && v.DeletionTimestamp == nil && settled {
 				err = ignoreConflict(steps.Send(ctx, f, change.Change{Delete: v}))
 			}

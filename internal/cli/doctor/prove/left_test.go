@@ -99,7 +99,7 @@ func TestTheNextRunRemovesWhatIsLeft(t *testing.T) {
 			}
 			f.Config.APIServer = &server.URL
 			t.Setenv("KUBECONFIG", t.TempDir()+"/none")
-			err := removeDead(t.Context(), f)
+			err := removeDead(t.Context(), &removal{f: f, goes: goes})
 			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
 				t.Fatal(err)
 			}

@@ -115,13 +115,13 @@ func (p *Proof) run(ctx context.Context, f *term.Factory, output *term.Output) e
 			return err
 		}
 	}
-	if err := removeDead(ctx, f); err != nil {
-		return err
-	}
-	r := &run{f: f, timeout: p.timeout, proof: core.Proof{
+	r := &run{f: f, timeout: p.timeout, started: f.Clock.Now(), proof: core.Proof{
 		Image: chosen.image, StorageClass: chosen.storage.Name, Provisioner: chosen.storage.Provisioner,
 		Retains: chosen.retains, Groups: p.groups, Limits: p.limits, Pending: chosen.pending, AsUser: !chosen.ownUsers,
 	}}
+	if err := removeDead(ctx, r.removal()); err != nil {
+		return err
+	}
 	left, err := r.run(ctx)
 	if len(r.proof.Rows) == 0 && err != nil {
 		return err
@@ -186,7 +186,11 @@ func (r *result) printRest(w io.Writer, written bool) {
 		if value := r.Annotations[key]; written && key == v1alpha1.AnnotationProven {
 			fmt.Fprintf(w, "\nVolumeSnapshotClass %s has the annotation %s: %q\n", r.SnapshotClass, key, value)
 		} else { // in one line, to be pasted
-			fmt.Fprintf(w, "\nkubectl annotate --overwrite volumesnapshotclass %s %s=%s\n", r.SnapshotClass, key, term.Quoted(value))
+			overwrite := ""
+			if key == v1alpha1.AnnotationProven { // a limit that the class states already may be a stricter one
+				overwrite = " --overwrite"
+			}
+			fmt.Fprintf(w, "\nkubectl annotate%s volumesnapshotclass %s %s=%s\n", overwrite, r.SnapshotClass, key, term.Quoted(value))
 		}
 	}
 	for i, what := range r.Left {

@@ -33,23 +33,32 @@ type run struct {
 	proof   core.Proof
 	timeout time.Duration
 
-	// server is the API server's time at started.
-	server, started time.Time
-	namespace       *corev1.Namespace
-	renewed         time.Time
-	seen            *core.Seen
-	copyName        string
+	started time.Time
+	// server is the API server's time at read.
+	server, read time.Time
+	namespace    *corev1.Namespace
+	renewed      time.Time
+	seen         *core.Seen
+	copyName     string
 }
 
 // now is the API server's time: marks must not come from a user's machine.
-func (r *run) now() time.Time { return r.server.Add(r.f.Clock.Since(r.started)) }
+func (r *run) now() time.Time { return r.server.Add(r.f.Clock.Since(r.read)) }
+
+// readClock reads the API server's clock: that of a machine that has slept is late.
+func (r *run) readClock(ctx context.Context) (err error) {
+	if r.server, err = r.f.ServerTime(ctx); err != nil {
+		return fmt.Errorf("read the API server's clock: %w", err)
+	}
+	r.read = r.f.Clock.Now()
+	return nil
+}
 
 // run makes the namespace, takes all steps, and removes what it made. It returns what it could not remove.
 func (r *run) run(ctx context.Context) (left []string, err error) {
-	if r.server, err = r.f.ServerTime(ctx); err != nil {
-		return nil, fmt.Errorf("read the API server's clock: %w", err)
+	if err := r.readClock(ctx); err != nil {
+		return nil, err
 	}
-	r.started = r.f.Clock.Now()
 	if err := r.begin(ctx); err != nil {
 		return nil, r.interrupted(ctx, err)
 	}
@@ -58,11 +67,12 @@ func (r *run) run(ctx context.Context) (left []string, err error) {
 		return nil, r.interrupted(ctx, err)
 	}
 	term.Say(r.f.ErrOut, "Removing namespace "+r.namespace.Name)
-	left, removeErr := r.remove(ctx)
+	w := r.removal()
+	left, removeErr := w.remove(ctx, r.proof.ID)
 	if name := r.proof.Refused(); name != "" && removeErr == nil {
 		var stays *snapshotv1.VolumeSnapshotContent
 		stays, removeErr = view.LookUp(ctx, r.f.Client, client.ObjectKey{Name: name}, &snapshotv1.VolumeSnapshotContent{})
-		if removeErr == nil {
+		if removeErr == nil && (stays == nil || w.goes == goes) { // else there was no time to wait
 			r.proof.Settle(stays != nil)
 		}
 	}
@@ -72,13 +82,13 @@ func (r *run) run(ctx context.Context) (left []string, err error) {
 	return left, r.interrupted(ctx, errors.Join(err, removeErr))
 }
 
-// remove removes what the run made, in the time that is left.
-func (r *run) remove(ctx context.Context) (left []string, err error) {
+// removal is one in the time that is left.
+func (r *run) removal() *removal {
 	w := &removal{f: r.f, goes: goes}
 	if r.timeout > 0 {
 		w.goes = min(goes, r.timeout-r.f.Clock.Since(r.started))
 	}
-	return w.remove(ctx, r.proof.ID)
+	return w
 }
 
 // begin creates the namespace. Of two that begin at once, the one whose namespace is younger gives way.
@@ -95,7 +105,7 @@ func (r *run) begin(ctx context.Context) error {
 	}
 	others, err := list(ctx, r.f)
 	if other := living(others, r.now(), r.namespace); err == nil && other != "" {
-		_, err = r.remove(ctx)
+		_, err = r.removal().remove(ctx, r.proof.ID)
 		err = errors.Join(beside(other), err)
 	}
 	for err == nil && !r.proof.AsUser && r.namespace.Annotations[uidRange] == "" {
@@ -148,10 +158,16 @@ func (r *run) take(ctx context.Context) error {
 	return nil
 }
 
-// renew renews the mark of the namespace and of the content. Whoever deletes the namespace ends the run.
+// renew renews the mark of the namespace and of the content.
 func (r *run) renew(ctx context.Context) error {
 	if r.now().Sub(r.renewed) < core.Renew {
 		return nil
+	}
+	if err := r.readClock(ctx); err != nil {
+		return err
+	}
+	if late := r.now().Sub(r.renewed); late > core.Dead {
+		return fmt.Errorf("this machine stood still for %s: another proof may have removed what this one made", term.Span(late))
 	}
 	r.renewed = r.now()
 	return r.mark(ctx, r.now())
@@ -159,13 +175,15 @@ func (r *run) renew(ctx context.Context) error {
 
 func (r *run) mark(ctx context.Context, at time.Time) error {
 	renewed := map[string]any{v1alpha1.AnnotationProofRenewed: term.Timestamp(at)}
-	if err := steps.Send(ctx, r.f, change.Mark(r.namespace, renewed)); err != nil {
-		return err
+	contents := &snapshotv1.VolumeSnapshotContentList{}
+	err := errors.Join(client.IgnoreNotFound(steps.Send(ctx, r.f, change.Mark(r.namespace, renewed))),
+		r.f.List(ctx, contents, client.MatchingLabels{v1alpha1.LabelProof: r.proof.ID}))
+	for i := range contents.Items {
+		if c := &contents.Items[i]; core.Owner(c) == r.proof.ID {
+			err = errors.Join(err, client.IgnoreNotFound(steps.Send(ctx, r.f, change.Mark(c, renewed))))
+		}
 	}
-	if r.seen == nil || r.seen.Contents[r.copyName] == nil {
-		return nil
-	}
-	return client.IgnoreNotFound(steps.Send(ctx, r.f, change.Mark(r.seen.Contents[r.copyName], renewed)))
+	return err
 }
 
 // interrupted adds to an error what stays, and how to go on. The mark goes, so that the next run need not wait.
@@ -177,13 +195,13 @@ func (r *run) interrupted(ctx context.Context, err error) error {
 	defer cancel()
 	// It may exist without an answer to its create.
 	now, lookErr := view.LookUp(last, r.f.Client, client.ObjectKeyFromObject(r.namespace), &corev1.Namespace{})
-	if lookErr == nil && now == nil {
-		return err
-	}
 	if now != nil {
 		r.namespace = now
 	}
 	_ = r.mark(last, time.Unix(0, 0))
+	if lookErr == nil && now == nil {
+		return err
+	}
 	return fmt.Errorf("%w\nNamespace %s stays, with what the proof made. Run the command again to remove it", err, r.namespace.Name)
 }
 

@@ -14,6 +14,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
+	"mapcontroller.dev/snapshotschedule/internal/drivers"
 )
 
 const (
@@ -56,7 +57,7 @@ func takesMany(p *Proof, s *Seen) Verdict {
 	case newest == nil:
 		return Verdict{Do: []change.Change{{Create: p.newSnapshot(limitName(l.n), claim)}}}
 	case backup.Uncut(newest):
-		return l.uncut(newest, s.Since)
+		return l.uncut(newest, l.pending(s), s.Since)
 	case l.refused > 0 && !l.busy:
 		l.spacing, l.busy = max(l.spacing, s.Since-l.created), true
 	}
@@ -85,14 +86,17 @@ func (l *taken) pending(s *Seen) (n int) {
 }
 
 // uncut waits for the newest snapshot, or says that the volume takes no more.
-func (l *taken) uncut(newest *snapshotv1.VolumeSnapshot, since time.Duration) Verdict {
+func (l *taken) uncut(newest *snapshotv1.VolumeSnapshot, inProgress int, since time.Duration) Verdict {
 	if words := backup.DriverError(newest); words != "" && l.refused == 0 {
 		l.refused, l.words = max(since, 1), words
 	}
 	switch {
 	case l.refused > 0 && since-l.refused > waitsOut:
-		l.takes = l.n - 1
-		words := fmt.Sprintf("%s, then refused for %s: %s", term.Plural(l.takes, "snapshot"), term.Span(waitsOut), l.words)
+		// A driver that could not try, or whose snapshots are in progress, may take more.
+		if code, _, answered := drivers.Answer(l.words); answered && !drivers.Transient(code) && inProgress == 1 {
+			l.takes = l.n - 1
+		}
+		words := fmt.Sprintf("%s, then refused for %s: %s", term.Plural(l.n-1, "snapshot"), term.Span(waitsOut), l.words)
 		return Verdict{State: OK, Words: words}
 	case since-l.created > patience:
 		return Verdict{State: Unknown, Words: fmt.Sprintf("snapshot %d was not cut within %s", l.n, term.Span(patience))}

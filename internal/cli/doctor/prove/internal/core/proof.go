@@ -123,7 +123,7 @@ func (p *Proof) Refused() string {
 	return p.refused
 }
 
-// Settle notes whether that content stays when nothing is left that was made from it.
+// Settle notes, after both steps, whether that content stays when nothing is left that was made from it.
 func (p *Proof) Settle(stays bool) {
 	for i := range p.Rows {
 		switch row := &p.Rows[i]; {
@@ -151,7 +151,7 @@ func (p *Proof) sumOf() string {
 	return p.sum
 }
 
-// Facts are what was shown, or refuted, of what commands rely on. A copy has survived its snapshot only if that is gone.
+// Facts are what was shown, or refuted, of what commands rely on. A copy has survived if volume and snapshot were gone when it was read.
 func (p *Proof) Facts() map[string]bool {
 	facts := map[string]bool{}
 	for fact, steps := range map[string][]string{
@@ -163,7 +163,7 @@ func (p *Proof) Facts() map[string]bool {
 		switch {
 		case slices.ContainsFunc(steps, is(Failed)):
 			facts[fact] = false
-		case fact == drivers.FactCopies && p.state(stepDelete) != OK:
+		case fact == drivers.FactCopies && p.state(stepGone) != OK:
 		case !slices.ContainsFunc(steps, func(step string) bool { return p.state(step) != OK }):
 			facts[fact] = true
 		}

@@ -26,6 +26,9 @@ import (
 // lies are what a simulated driver does other than it says.
 type lies struct {
 	wrongBytes, cutsEarly, cutsLate, takesSnapshots, takesCopies, keepsVolume, neverDeletes, refusesClones, refusesContents bool
+	// slow is how many seconds the deletion of the snapshot takes, and warns whether an error is seen meanwhile.
+	slow  int
+	warns bool
 	// tornBy is how many looks later the second volume of a group is cut; the first, if it is negative.
 	tornBy int
 	// volumeTakes is how many snapshots a volume takes.
@@ -179,7 +182,7 @@ func (d *driver) snapshot(v *snapshotv1.VolumeSnapshot) {
 		}
 	}
 	if d.volumeTakes > 0 && n > d.volumeTakes {
-		v.Status.Error = &snapshotv1.VolumeSnapshotError{Message: ptr.To("maximum reached")}
+		v.Status.Error = &snapshotv1.VolumeSnapshotError{Message: ptr.To("rpc error: code = FailedPrecondition desc = maximum reached")}
 		return
 	}
 	content := "content-" + v.Name
@@ -261,16 +264,28 @@ func (d *driver) delete(o client.Object) {
 		if o.Spec.Source.PersistentVolumeClaimName == nil || d.neverDeletes {
 			return
 		}
+		if d.slow > 0 {
+			if d.warns {
+				d.seen.Events = append(d.seen.Events, warning("VolumeSnapshotContent", d.seen.ContentOf[name], "rpc error: code = DeadlineExceeded desc = slow"))
+			}
+			d.in(2*d.slow, func() { d.deleteData(name) })
+			return
+		}
 		if d.refusesClones {
 			d.seen.Events = append(d.seen.Events, warning("VolumeSnapshotContent", d.seen.ContentOf[name], "snapshot has dependent clones"))
 			return
 		}
-		delete(d.seen.Contents, d.seen.ContentOf[name])
-		delete(d.snapshots, name)
-		for claim, of := range d.from {
-			if d.takesCopies && of == name && d.volumes[claim] != nil {
-				*d.volumes[claim] = Reading{Sum: "empty"}
-			}
+		d.deleteData(name)
+	}
+}
+
+// deleteData deletes the data of a snapshot with its content.
+func (d *driver) deleteData(name string) {
+	delete(d.seen.Contents, d.seen.ContentOf[name])
+	delete(d.snapshots, name)
+	for claim, of := range d.from {
+		if d.takesCopies && of == name && d.volumes[claim] != nil {
+			*d.volumes[claim] = Reading{Sum: "empty"}
 		}
 	}
 }
@@ -341,9 +356,11 @@ func TestEachLieOfADriverIsFound(t *testing.T) {
 		"data goes with the volume":      {lies{takesSnapshots: true}, stepRestoreGone, Failed, "NotFound: no such snapshot", yes},
 		"copies go with the snapshot":    {lies{takesCopies: true}, stepCopyAlone, Failed, "the checksum differs", noCopies},
 		"no second content":              {lies{refusesContents: true}, stepCopy, Unknown, "not within 5m: ", groups},
-		"the volume stays":               {lies{keepsVolume: true}, stepGone, Unknown, "PersistentVolume pv-data is not deleted", yes},
+		"the volume stays":               {lies{keepsVolume: true}, stepGone, Unknown, "PersistentVolume pv-data is not deleted", groups},
 		"nothing is deleted":             {lies{neverDeletes: true}, stepDelete, Failed, "not within 2m: VolumeSnapshotContent content-first is not deleted", groups},
-		"clones keep their snapshot":     {lies: lies{refusesClones: true}, facts: yes},
+		"clones keep their snapshot":     {lies{refusesClones: true}, stepCopyAlone, Unknown, "not tried, because of: delete snapshot", groups},
+		"slow, and copies go with it":    {lies{slow: 130, takesCopies: true}, stepCopyAlone, Unknown, "not tried", groups},
+		"slow after an error":            {lies{slow: 30, warns: true, takesCopies: true}, stepCopyAlone, Unknown, "not tried", groups},
 		"a group, the second cut later":  {lies{tornBy: 1}, stepInstant, Failed, "written after it", noGroups},
 		"a group, the first cut later":   {lies{tornBy: -1}, stepInstant, Failed, "lacks 10 of them", noGroups},
 		"the writer did not write":       {lies{idle: true}, stepInstant, Unknown, "did not write", map[string]bool{drivers.FactCopies: true}},
@@ -378,7 +395,7 @@ func TestEachLieOfADriverIsFound(t *testing.T) {
 // Contract: DOC-4.
 func TestLimitsOfADriver(t *testing.T) {
 	for takes, want := range map[int]string{
-		0: "40 snapshots in ", 5: "5 snapshots, then refused for 2m: maximum reached", 1: "1 snapshot, then refused",
+		0: "40 snapshots in ", 5: "5 snapshots, then refused for 2m: rpc error: code = FailedPrecondition desc = maximum reached", 1: "1 snapshot, then refused",
 	} {
 		p := &Proof{ID: "abcde", Limits: true, Pending: 3}
 		d := newDriver(lies{volumeTakes: takes})
