@@ -14,7 +14,7 @@ import (
 const (
 	wordsOfAPage = 1500
 	wordsOfAll   = 41_600
-	wordsWritten = 21_800
+	wordsWritten = 21_850
 	wordsToSpare = 300
 )
 

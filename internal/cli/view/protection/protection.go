@@ -73,9 +73,8 @@ type ClaimCoverage struct {
 	byRollback bool
 	// marks say of each of Schedules, in a word, why it protects nothing; empty: it does, or should.
 	marks []string
-	// If no schedule selects it, the schedule join does with the labels joins.
-	join  string
-	joins []string
+	// If no schedule selects it, the schedules joins do with the labels that it lacks.
+	joins, lacks []string
 }
 
 // leftover are snapshots whose schedule is gone: nothing deletes them.
@@ -136,15 +135,22 @@ func CoverageOf(found []*v1alpha1.SnapshotSchedule, inv *view.Inventory, now tim
 	for _, s := range found {
 		judge, judged, invalid := inv.Judged(s, now)
 		if invalid != nil {
+			matches, err := s.Spec.Selector.AsSelector()
+			if err != nil {
+				continue
+			}
+			selects := func(claim *corev1.PersistentVolumeClaim) bool { return matches.Matches(labels.Set(claim.Labels)) }
+			open[s.Namespace] = append(open[s.Namespace], candidate{s, selects, false})
 			for _, claim := range inv.Claims[s.Namespace] {
-				if matches, err := s.Spec.Selector.AsSelector(); err == nil && matches.Matches(labels.Set(claim.GetLabels())) {
+				if selects(claim.(*corev1.PersistentVolumeClaim)) {
 					under[claim] = append(under[claim], Relation{schedule: s.Name, inactive: "its spec is invalid", mark: "invalid"})
 				}
 			}
 			continue
 		}
 		decided := inv.Origins.Decided(s)
-		open[s.Namespace] = append(open[s.Namespace], candidate{decided, judge})
+		single := decided.Spec.Group == nil && !decided.Spec.Suspend && decided.DeletionTimestamp == nil
+		open[s.Namespace] = append(open[s.Namespace], candidate{decided, judge.Selects, single})
 		for of, d := range judged {
 			if of.State(judge) != view.StateSelected {
 				continue
@@ -162,7 +168,7 @@ func CoverageOf(found []*v1alpha1.SnapshotSchedule, inv *view.Inventory, now tim
 		for _, o := range inv.Claims[namespace] {
 			claim := o.(*corev1.PersistentVolumeClaim)
 			c := ClaimCoverageOf(claim, under[o], &inv.Classes)
-			c.join, c.joins = c.labelsFor(claim, open[namespace])
+			c.joins, c.lacks = c.labelsFor(claim, open[namespace])
 			all.Claims = append(all.Claims, c)
 		}
 	}

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // Remedy says what to do about a gap, with the command; empty if it is none.
@@ -34,11 +34,15 @@ func (c *ClaimCoverage) Fix() (advice, command string) {
 	case c.byRollback:
 		return "run the rollback again to finish it, or undo it",
 			fmt.Sprintf("%s rollback %s --pvc %s --undo", term.Name, in, term.ShellWord(c.Name))
-	case c.join != "":
-		for _, label := range c.joins {
+	case len(c.joins) > 0:
+		for _, label := range c.lacks {
 			command += " " + term.ShellWord(label)
 		}
-		return "give it the labels that the schedule " + c.join + " selects, or exclude it",
+		them := "the schedule " + c.joins[0] + " selects"
+		if len(c.joins) > 1 {
+			them = "the schedules " + strings.Join(c.joins, ", ") + " select"
+		}
+		return "give it the labels that " + them + ", or exclude it",
 			fmt.Sprintf("kubectl label pvc %s %s%s", in, term.ShellWord(c.Name), command)
 	case len(c.Schedules) == 0:
 		return "create a schedule that selects it, or have one select it", "kubectl edit snapshotschedules " + in
@@ -48,42 +52,53 @@ func (c *ClaimCoverage) Fix() (advice, command string) {
 	return "see what is wrong with the schedule", fmt.Sprintf("%s status %s %s", term.Name, in, term.ShellWord(c.Schedules[0]))
 }
 
-// candidate is a valid schedule.
+// candidate is a schedule that a PVC may join.
 type candidate struct {
 	*v1alpha1.SnapshotSchedule
-	judge *snapshots.Judge
+	selects func(*corev1.PersistentVolumeClaim) bool
+	// single is set if it takes snapshots of each PVC separately.
+	single bool
 }
 
-// labelsFor returns the first schedule that selects a PVC, which none selects, once it has some labels more, and these. A label that
-// it has is not changed: something else may select by it.
-func (c *ClaimCoverage) labelsFor(claim *corev1.PersistentVolumeClaim, all []candidate) (schedule string, labels []string) {
+// labelsFor returns, for a PVC that no schedule selects, the labels that it lacks of the first schedule that it can join, and all
+// schedules that it joins with them. A label that it has is not changed: something else may select by it.
+func (c *ClaimCoverage) labelsFor(claim *corev1.PersistentVolumeClaim, all []candidate) (joins, lacks []string) {
 	if !c.Gap || len(c.Schedules) > 0 {
-		return "", nil
+		return nil, nil
 	}
 	for _, s := range all {
-		if more := s.lacking(claim); len(more) > 0 {
-			return s.Name, more
+		with, added := s.labelled(claim)
+		if names := joined(with, all); slices.Contains(names, s.Name) {
+			return names, added
 		}
 	}
-	return "", nil
+	return nil, nil
 }
 
-// lacking returns the labels with which the schedule would select a PVC and take snapshots of it separately; none: it does not.
-func (s *candidate) lacking(claim *corev1.PersistentVolumeClaim) (labels []string) {
-	if s.Spec.Group != nil || s.Spec.Suspend || s.DeletionTimestamp != nil {
-		return nil
-	}
-	with := *claim
-	with.Labels = maps.Clone(claim.Labels)
+// labelled returns a PVC with the labels that the schedule selects, and those that it lacked.
+func (s *candidate) labelled(claim *corev1.PersistentVolumeClaim) (with *corev1.PersistentVolumeClaim, added []string) {
+	with = claim.DeepCopy()
 	for _, key := range slices.Sorted(maps.Keys(s.Spec.Selector.MatchLabels)) {
 		if _, has := claim.Labels[key]; !has {
 			value := string(s.Spec.Selector.MatchLabels[key])
 			metav1.SetMetaDataLabel(&with.ObjectMeta, key, value)
-			labels = append(labels, key+"="+value)
+			added = append(added, key+"="+value)
 		}
 	}
-	if !s.judge.Selects(&with) {
-		return nil
+	return with, added
+}
+
+// joined returns the schedules that select a PVC; none if one of them does not take snapshots of it separately. In a group, it
+// could keep all other PVCs of the group from being snapshotted.
+func joined(claim *corev1.PersistentVolumeClaim, all []candidate) (names []string) {
+	for _, s := range all {
+		switch {
+		case !s.selects(claim):
+		case !s.single:
+			return nil
+		default:
+			names = append(names, s.Name)
+		}
 	}
-	return labels
+	return names
 }

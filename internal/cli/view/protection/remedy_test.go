@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -38,35 +39,47 @@ func TestEachGapHasWhatToDoAboutIt(t *testing.T) {
 
 // Contract: CLI-30.
 func TestAPVCWithoutAScheduleIsToldTheLabelsOfOne(t *testing.T) {
-	byLabels := func(name string, want map[string]v1alpha1.LabelValue, changes ...func(*v1alpha1.SnapshotScheduleSpec)) *v1alpha1.SnapshotSchedule {
+	type selected = map[string]v1alpha1.LabelValue
+	byLabels := func(name string, want selected, changes ...func(*v1alpha1.SnapshotScheduleSpec)) *v1alpha1.SnapshotSchedule {
 		spec := v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", Selector: v1alpha1.LabelSelector{MatchLabels: want}}
 		for _, change := range changes {
 			change(&spec)
 		}
 		return clitest.Schedule(name, spec)
 	}
-	two := map[string]v1alpha1.LabelValue{"app": "db", "tier": "gold"}
+	inGroups := func(s *v1alpha1.SnapshotScheduleSpec) { s.Group = &v1alpha1.Group{} }
+	suspended := func(s *v1alpha1.SnapshotScheduleSpec) { s.Suspend = true }
+	invalid := func(s *v1alpha1.SnapshotScheduleSpec) { s.SnapshotInterval, s.Schedule = "", "0 0 30 2 *" }
+	onFast := func(s *v1alpha1.SnapshotScheduleSpec) { s.StorageClassNames = []v1alpha1.StorageClassName{"fast"} }
+	one, gold, two := selected{"app": "db"}, selected{"tier": "gold"}, selected{"app": "db", "tier": "gold"}
+	nightly, weekly, deleted := byLabels("nightly", two), byLabels("weekly", one), byLabels("weekly", one)
+	deleted.DeletionTimestamp = &metav1.Time{Time: clitest.Start}
+	const label, none = "kubectl label pvc -n shop data 'app=db' 'tier=gold'", "kubectl edit snapshotschedules -n shop"
+	type all []*v1alpha1.SnapshotSchedule
 	for name, tc := range map[string]struct {
-		schedule *v1alpha1.SnapshotSchedule
-		labels   map[string]string
-		want     string
+		schedules all
+		labels    map[string]string
+		want      string
 	}{
-		"all of them":         {byLabels("nightly", two), nil, "kubectl label pvc -n shop data 'app=db' 'tier=gold'"},
-		"those that it lacks": {byLabels("nightly", two), map[string]string{"app": "db"}, "kubectl label pvc -n shop data 'tier=gold'"},
-		"not another value":   {byLabels("nightly", two), map[string]string{"app": "web"}, "kubectl edit snapshotschedules -n shop"},
-		"not one that takes none": {
-			byLabels("nightly", two, func(s *v1alpha1.SnapshotScheduleSpec) { s.Suspend = true }), nil, "kubectl edit snapshotschedules -n shop",
-		},
-		"not of another storage class": {
-			byLabels("nightly", two, func(s *v1alpha1.SnapshotScheduleSpec) { s.StorageClassNames = []v1alpha1.StorageClassName{"fast"} }),
-			nil, "kubectl edit snapshotschedules -n shop",
-		},
-		"not of a group": {
-			byLabels("nightly", two, func(s *v1alpha1.SnapshotScheduleSpec) { s.Group = &v1alpha1.Group{} }), nil, "kubectl edit snapshotschedules -n shop",
+		"all of them":                          {all{nightly}, nil, "that the schedule nightly selects, or exclude it: " + label},
+		"those that it lacks":                  {all{nightly}, map[string]string{"app": "db"}, "kubectl label pvc -n shop data 'tier=gold'"},
+		"not another value":                    {all{nightly}, map[string]string{"app": "web"}, none},
+		"not one that takes none":              {all{byLabels("nightly", two, suspended)}, nil, none},
+		"not of another storage class":         {all{byLabels("nightly", two, onFast)}, nil, none},
+		"not of a group":                       {all{byLabels("nightly", two, inGroups)}, nil, none},
+		"all that it joins":                    {all{nightly, weekly}, nil, "that the schedules nightly, weekly select, or exclude it: " + label},
+		"not into a group as well":             {all{nightly, byLabels("weekly", one, inGroups)}, nil, none},
+		"beside a group that it does not join": {all{nightly, byLabels("weekly", one, inGroups, onFast)}, nil, label},
+		"not into one that is suspended":       {all{nightly, byLabels("weekly", one, suspended)}, nil, none},
+		"not into one that is being deleted":   {all{nightly, deleted}, nil, none},
+		"not into one that is invalid":         {all{nightly, byLabels("weekly", one, invalid)}, nil, none},
+		"the labels of the next": {
+			all{byLabels("mirror", gold, inGroups), nightly, weekly}, nil,
+			"that the schedule weekly selects, or exclude it: kubectl label pvc -n shop data 'app=db'",
 		},
 	} {
 		inv := &view.Inventory{Classes: clitest.AnyClass, Claims: map[string][]client.Object{"shop": {clitest.Claim("data", tc.labels)}}}
-		got := CoverageOf([]*v1alpha1.SnapshotSchedule{tc.schedule}, inv, clitest.Start.Add(time.Hour))
+		got := CoverageOf(tc.schedules, inv, clitest.Start.Add(time.Hour))
 		if remedy := got.Claims[0].Remedy(); !strings.HasSuffix(remedy, tc.want) {
 			t.Errorf("%s: %q, want %q", name, remedy, tc.want)
 		}
