@@ -130,7 +130,9 @@ func (a *album) operator() {
 	labels := map[string]string{"app.kubernetes.io/name": "snapshotschedule"}
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "controller-manager", Labels: labels}}
 	d.Spec.Selector, d.Spec.Template.Labels = &metav1.LabelSelector{MatchLabels: labels}, labels
-	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "manager", Image: "registry.example.com/snapshotschedule:v0.1.0"}}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{
+		Name: "manager", Image: "registry.example.com/snapshotschedule:v0.1.0", Args: []string{"--leader-elect"},
+	}}
 	Expect(api.Create(ctx, d)).To(Succeed())
 	DeferCleanup(func() {
 		Expect(api.Delete(ctx, d)).To(Succeed())
