@@ -266,6 +266,33 @@ var _ = Describe("conventions", func() {
 			}
 		})
 
+		// Contract: CLI-52.
+		It("says of a write whose answer comes too late that it may have been carried out", func() {
+			for path, tc := range map[string]struct {
+				line []string
+				want string
+			}{
+				"/snapshotschedules/nightly$": {[]string{"snapshot", "nightly", "--wait"}, "SnapshotSchedule nightly may have been changed: the answer has not " +
+					"come\n  If so, the snapshots are taken, and nobody waits for them or marks or holds them"},
+				"/persistentvolumeclaims$": {[]string{"restore", name, "--storage-class", env.namespace},
+					"PersistentVolumeClaim " + name + " may have been created: the answer has not come"},
+			} {
+				slow := regexp.MustCompile(path)
+				hangs := env.as(startProxy(func(r *http.Request, send roundTripper) (*http.Response, error) {
+					answer, err := send(r)
+					if (r.Method == http.MethodPatch || r.Method == http.MethodPost) && slow.MatchString(r.URL.Path) {
+						<-r.Context().Done()
+					}
+					return answer, err
+				}))
+				var r result
+				Eventually(hangs.start(append(tc.line, "--timeout", "1s")...)).WithTimeout(20*time.Second).Should(Receive(&r), "%q", tc.line)
+				Expect(r.code).To(Equal(3), r.errOut)
+				Expect(r.errOut).To(And(HavePrefix("error: timed out after 1s: "), ContainSubstring(tc.want)))
+			}
+			Expect(env.fails("restore", name, "--storage-class", env.namespace)).To(ContainSubstring("already exists"))
+		})
+
 		// Contract: CLI-51.
 		It("has the API server check one write, and no more", func() {
 			other := env.succeeds("why", name, "-o", "jsonpath={.name}")

@@ -121,7 +121,7 @@ var _ = Describe("permissions", Ordered, ContinueOnFailure, func() {
 			"restore SNAPSHOT --dry-run --storage-class CLASS", "restore SNAPSHOT --to a --storage-class CLASS",
 			"restore SNAPSHOT --to b --dry-run=server --storage-class CLASS", "restore --pvc data --to c --storage-class CLASS",
 			"restore --schedule nightly --to d --storage-class CLASS",
-			"verify SNAPSHOT --dry-run --image i --storage-class CLASS", "verify --pvc data --dry-run --image i --storage-class CLASS",
+			"verify SNAPSHOT --dry-run --image i --storage-class CLASS --allow-retain", "verify --pvc data --dry-run --image i --storage-class CLASS --allow-retain",
 			"verify --schedule nightly --dry-run --image i --storage-class CLASS --allow-retain",
 			"restore SNAPSHOT --to-namespace OTHER --shared-handle --dry-run --storage-class CLASS", "restore --pvc data --to-namespace OTHER --shared-handle --dry-run --storage-class CLASS",
 			"hold SNAPSHOT --dry-run", "hold SNAPSHOT", "hold SNAPSHOT --reason b --dry-run=server", "hold --all --reason c", "hold --pvc data --reason d",

@@ -48,25 +48,44 @@ func (r *restoration) checkCloneRights(ctx context.Context) error {
 
 // clone restores snapshots to the other namespace.
 func (r *restoration) clone(ctx context.Context) error {
+	r.choice.Waiting.Enabled = false // a copy waits without that, and needs no permission to watch
 	if err := r.checkCloneRights(ctx); err != nil {
 		return err
 	}
 	clones, err := r.planClones(ctx)
-	if dead, deadErr := r.deadClones(ctx, clones); deadErr != nil {
-		return errors.Join(err, deadErr)
-	} else if !r.f.DryRun.On() {
-		for _, c := range dead {
-			if err := r.runClones(ctx, []*recovery.Clone{c}); err != nil {
-				r.f.Warn("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
-			}
-		}
-	}
-	if err != nil {
+	dead, deadErr := r.deadClones(ctx, clones)
+	switch err := errors.Join(err, deadErr); {
+	case r.f.DryRun.On() && err == nil:
+		return r.dryRunClones(clones)
+	case r.f.DryRun.On(), deadErr != nil:
 		return err
 	}
-	if r.f.DryRun.On() {
-		return r.dryRunClones(clones)
+	if err == nil {
+		err = r.copy(ctx, clones)
 	}
+	r.removeDead(ctx, dead)
+	return err
+}
+
+// deadFor is how long a copy may take to remove what dead ones have left. Somebody's finalizer may keep that forever.
+const deadFor = 30 * time.Second
+
+// removeDead removes dead copies, after all that the command was asked for.
+func (r *restoration) removeDead(ctx context.Context, dead []*recovery.Clone) {
+	ctx, cancel := context.WithTimeoutCause(ctx, deadFor, fmt.Errorf("%w after %s", term.ErrTimeout, term.Span(deadFor)))
+	defer cancel()
+	for _, c := range dead {
+		if ctx.Err() != nil {
+			return // the next copy finds it
+		}
+		if err := r.runClones(ctx, []*recovery.Clone{c}); err != nil {
+			r.f.Warn("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
+	}
+}
+
+// copy makes the copies, and prints their PVCs.
+func (r *restoration) copy(ctx context.Context, clones []*recovery.Clone) error {
 	if err := r.runClones(ctx, clones); err != nil {
 		return err
 	}
@@ -247,6 +266,7 @@ type copying struct {
 	of    *restoration
 	clone *recovery.Clone
 	now   func() time.Time
+	wrote bool // or may have
 }
 
 // Observe reads what the next step depends on.
@@ -257,13 +277,18 @@ func (c *copying) Observe(ctx context.Context) (*recovery.Clone, error) {
 // Next decides the next step.
 func (c *copying) Next(clone *recovery.Clone) (change.Step, error) { return clone.Next(c.now()) }
 
-// Sent has nothing to note.
-func (c *copying) Sent(_ *recovery.Clone, _ change.Step, o steps.Outcome) error { return o.Err }
+// Sent notes that there may be something to finish.
+func (c *copying) Sent(_ *recovery.Clone, _ change.Step, o steps.Outcome) error {
+	c.wrote = c.wrote || o.Some
+	return o.Err
+}
 
-// Unfinished says how to go on.
-func (c *copying) Unfinished(_ context.Context, clone *recovery.Clone, err error) error {
-	if clone.Manifest == nil || clone.Content == nil && clone.Snapshot == nil && clone.Claim == nil {
+// Unfinished says how to go on. What was read may be older than the write, or the hold, after which the command had to end.
+func (c *copying) Unfinished(ctx context.Context, clone *recovery.Clone, err error) error {
+	cut := c.wrote && ctx.Err() != nil
+	if clone.Manifest == nil || !cut && clone.Content == nil && clone.Snapshot == nil && clone.Claim == nil {
 		return err
 	}
-	return fmt.Errorf("%w\nA copy is unfinished. Run the same command again to go on, with the name of VolumeSnapshot %s", err, clone.Of.Name)
+	return fmt.Errorf("%w\nA copy is unfinished, and VolumeSnapshot %s is held for it, for up to %.0f h. "+
+		"Run the same command again to go on, with the name of that VolumeSnapshot", err, clone.Of.Name, holders.For.Hours())
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -236,7 +237,7 @@ func (r *restoration) create(ctx context.Context, all []steps.Restored) error {
 	var created []string
 	for i := range all {
 		if creates {
-			if err := r.f.Client.Create(ctx, all[i].Plan.Claim, term.FieldOwner); err != nil {
+			if err := steps.Send(ctx, r.f, change.Change{Create: all[i].Plan.Claim}); err != nil {
 				if len(created) > 0 {
 					err = fmt.Errorf("%w\nThe set is incomplete. These PVCs were created: %s", err, strings.Join(created, ", "))
 				}

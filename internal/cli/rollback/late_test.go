@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
+	"mapcontroller.dev/snapshotschedule/internal/cli/rollback/internal/core"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 )
 
@@ -95,5 +96,24 @@ func TestARollbackThatIsLateBeginsNoOutage(t *testing.T) {
 				t.Errorf("it says %v", err)
 			}
 		})
+	}
+}
+
+// A rollback that may not start the pod for which a storage class waits would stop half way.
+//
+// Contract: CLI-57.
+func TestARollbackAsksForThePermissionsOfItsPod(t *testing.T) {
+	c := fake.NewClientBuilder().WithScheme(term.NewScheme()).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			review := o.(*authorizationv1.SelfSubjectAccessReview)
+			review.Status.Allowed = review.Spec.ResourceAttributes.Resource != "pods"
+			return nil
+		},
+	}).Build()
+	for waits, want := range map[bool]string{false: "", true: "kubectl auth can-i create pods -n shop\nkubectl auth can-i delete pods -n shop"} {
+		err := testRollback(c, clitest.Start, "").checkRights(t.Context(), &core.State{Claims: []*core.Claim{{Name: "data", WaitsForConsumer: waits}}})
+		if (err != nil) != waits || waits && !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("waits for a pod: %t; it ends with %v", waits, err)
+		}
 	}
 }

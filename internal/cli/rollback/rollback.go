@@ -165,6 +165,9 @@ func (r *rollbackRun) checkRights(ctx context.Context, state *core.State) error 
 	if slices.ContainsFunc(state.Claims, func(c *core.Claim) bool { return len(c.Groups) > 0 }) {
 		found = append(found, term.Rights(r.f.Namespace, "volumegroupsnapshots", "patch")...)
 	}
+	if slices.ContainsFunc(state.Claims, func(c *core.Claim) bool { return c.WaitsForConsumer }) {
+		found = append(found, term.Rights(r.f.Namespace, "pods", "create", "delete")...)
+	}
 	if r.workload != nil {
 		scale := term.Rights(r.f.Namespace, strings.ToLower(r.workload.Kind)+"s", "patch")
 		scale[0].Name = r.workload.Object.GetName()

@@ -47,14 +47,20 @@ func (r *request) ofSelected(ctx context.Context, scope *term.Scope) error {
 	if err := r.f.DryRun.OneWrite(len(schedules)); err != nil {
 		return err
 	}
+	requested := 0
 	for _, s := range schedules { // without a PVC that is bound, there is nothing to save either
 		targets := r.targetsOf(s)
 		if len(targets) == 0 {
 			continue
 		}
-		if err := r.request(ctx, s, "", targets); ctx.Err() != nil {
+		switch err := r.request(ctx, s, "", targets); {
+		case err == nil:
+			requested++
+		case ctx.Err() != nil && requested > 0:
+			return fmt.Errorf("%w\nThe requests of %s stay: their snapshots are taken all the same", err, term.Plural(requested, "SnapshotSchedule"))
+		case ctx.Err() != nil:
 			return err
-		} else if err != nil {
+		default:
 			r.leaveOut(fmt.Errorf("SnapshotSchedule %s: %w", r.inNamespace(s), err))
 			r.targets = slices.DeleteFunc(r.targets, func(t *target) bool { return t.schedule == s })
 		}

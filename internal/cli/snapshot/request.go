@@ -5,6 +5,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -60,6 +61,9 @@ func (r *request) annotate(
 		}
 		return change.Annotate(o, map[string]any{v1alpha1.AnnotationRequestedAt: made.String()}).Patch, nil
 	})
+	if errors.As(err, &steps.UnansweredError{}) {
+		err = fmt.Errorf("%w\nIf so, the snapshots are taken, and nobody waits for them or marks or holds them", err)
+	}
 	if err != nil {
 		return term.Failed(err)
 	}

@@ -53,8 +53,13 @@ type ending struct {
 
 func (e ending) Unwrap() error { return e.error }
 
-// Failed ends a command with ExitFound: what it was asked for was refused, or failed.
-func Failed(err error) error { return ending{err, ExitFound} }
+// Failed ends a command with ExitFound: what it was asked for was refused, or failed. What there was no time for was neither.
+func Failed(err error) error {
+	if errors.Is(err, ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return ending{err, ExitFound}
+}
 
 // Execute runs a command and prints its error.
 func Execute(ctx context.Context, root *cobra.Command, args []string) int {

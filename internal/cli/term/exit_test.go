@@ -4,6 +4,7 @@
 package term
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -29,12 +30,14 @@ func TestErrors(t *testing.T) {
 		code    int
 		message string
 	}{
-		"success":                 {nil, 0, ""},
-		"a finding":               {fmt.Errorf("preview: %w", ErrFound), ExitFound, ""},
-		"a finding, and an error": {errors.Join(ErrFound, fmt.Errorf("read: %w", errors.New("a"))), ExitError, ""},
-		"a failure, late":         {errors.Join(fmt.Errorf("%w after 1m", ErrTimeout), Failed(errors.New("a"))), ExitFound, "error: timed out after 1m\na"},
-		"late":                    {fmt.Errorf("%w after 1m", ErrTimeout), ExitTimeout, "error: timed out after 1m"},
-		"a usage error":           {errors.New("unknown flag: --x"), ExitError, "error: unknown flag: --x"},
+		"success":                      {nil, 0, ""},
+		"a finding":                    {fmt.Errorf("preview: %w", ErrFound), ExitFound, ""},
+		"a finding, and an error":      {errors.Join(ErrFound, fmt.Errorf("read: %w", errors.New("a"))), ExitError, ""},
+		"a failure, late":              {errors.Join(fmt.Errorf("%w after 1m", ErrTimeout), Failed(errors.New("a"))), ExitFound, "error: timed out after 1m\na"},
+		"no failure, for lack of time": {Failed(fmt.Errorf("hold: %w", fmt.Errorf("%w after 1m", ErrTimeout))), ExitTimeout, "error: hold: timed out after 1m"},
+		"a read that was cut off":      {Failed(context.DeadlineExceeded), ExitError, "error: context deadline exceeded"},
+		"late":                         {fmt.Errorf("%w after 1m", ErrTimeout), ExitTimeout, "error: timed out after 1m"},
+		"a usage error":                {errors.New("unknown flag: --x"), ExitError, "error: unknown flag: --x"},
 		"an answer of the server": {fmt.Errorf("read: %w", apierrors.NewNotFound(resource, "nightly")), ExitError,
 			`Error from server (NotFound): read: snapshotschedules.snapshots.mapcontroller.dev "nightly" not found`},
 		"a server that is away":             {refused, ExitError, away},

@@ -23,7 +23,8 @@ import (
 const needed = "needed"
 
 // Needs says which permissions a command needs, whatever it finds. Its reference page and its errors are made of this text; a test
-// runs each command with exactly these. A line has verbs and resources, and says when: an argument in capitals stands for any.
+// runs each command with exactly these, as far as no storage is needed for that. A line has verbs and resources, and says when: an
+// argument in capitals stands for any.
 //
 //	list persistentvolumeclaims volumesnapshots
 //	get snapshotschedules if NAME --delete
@@ -133,13 +134,16 @@ func Rights(namespace, resource string, verbs ...string) (all []authorizationv1.
 
 // RightsOf are the permissions that a command needs with the flags and arguments that it was given.
 func (f *Factory) RightsOf(cmd *cobra.Command, args []string) (all []authorizationv1.ResourceAttributes) {
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 && dash < len(args) { // what follows is a command, or nothing that one takes
+		args = args[:dash]
+	}
 	given := func(word string) string {
 		name, isFlag := strings.CutPrefix(word, "--")
 		flag := cmd.Flags().Lookup(name)
 		switch {
 		case !isFlag:
 			return strings.Join(args, " ")
-		case flag == nil || !flag.Changed || flag.Value.String() == "false":
+		case flag == nil || flag.Value.String() == flag.DefValue: // such as --dry-run=none
 			return ""
 		}
 		return flag.Value.String()
@@ -157,7 +161,11 @@ func (f *Factory) RightsOf(cmd *cobra.Command, args []string) (all []authorizati
 			namespace = given(one.flags[i])
 		}
 		for _, resource := range one.resources {
-			all = append(all, Rights(namespace, resource, one.verbs...)...)
+			for _, right := range Rights(namespace, resource, one.verbs...) {
+				if !slices.Contains(all, right) {
+					all = append(all, right)
+				}
+			}
 		}
 	}
 	return all

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -71,6 +76,61 @@ func TestVerifyNamesAllMissingPermissionsAtOnce(t *testing.T) {
 		cmd.SetArgs([]string{"--pvc", "data"})
 		if err := cmd.ExecuteContext(t.Context()); err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("%s: %v", dryRun, err)
+		}
+	}
+}
+
+// A drill reads its volume's PVC, and one that the storage did not restore is compared with others.
+//
+// Contract: CLI-57.
+func TestVerifyNeedsWhatItsDrillsRead(t *testing.T) {
+	f := &term.Factory{Namespace: "shop"}
+	for line, want := range map[string]bool{"a": true, "--dry-run=none a -- true": true, "--dry-run a": false} {
+		cmd := New(f)
+		var all []authorizationv1.ResourceAttributes
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			all = f.RightsOf(cmd, args)
+			return nil
+		}
+		cmd.SetArgs(strings.Fields(line))
+		if err := cmd.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		for _, need := range slices.Concat(term.Rights("shop", "persistentvolumeclaims", "get"), term.Rights("shop", "volumesnapshots", "list")) {
+			if slices.Contains(all, need) != want {
+				t.Errorf("verify %s: %s %s", line, need.Verb, need.Resource)
+			}
+		}
+		if slices.ContainsFunc(all, func(r authorizationv1.ResourceAttributes) bool { return r.Resource == "storageclasses" }) {
+			t.Errorf("verify %s may need one StorageClass, or none", line)
+		}
+	}
+}
+
+// A role may be of one StorageClass only.
+func TestVerifyReadsOneStorageClassOrIsToldToDoWithout(t *testing.T) {
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: "a.csi"}
+	c := fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(class).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if key.Name == "denied" {
+				return apierrors.NewForbidden(schema.GroupResource{Group: "storage.k8s.io", Resource: "storageclasses"}, key.Name, nil)
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	}).Build()
+	for _, tc := range []struct {
+		name        string
+		allowRetain bool
+		want        string
+		fails       bool
+	}{{"fast", false, "a.csi", false}, {"denied", false, "", true}, {"denied", true, "", false}, {"gone", false, "", true}, {"gone", true, "", false}} {
+		r := &verification{f: &term.Factory{Client: c}, allowRetain: tc.allowRetain}
+		got, err := r.checkReclaim(t.Context(), tc.name)
+		if got != tc.want || (err != nil) != tc.fails || err != nil && !strings.Contains(err.Error(), "use --allow-retain") {
+			t.Errorf("%+v: %q, %v", tc, got, err)
+		}
+		if tc.fails && apierrors.IsForbidden(err) != (tc.name == "denied") { // which names the permissions that are missing, too
+			t.Errorf("%+v: %v", tc, err)
 		}
 	}
 }
