@@ -38,9 +38,20 @@ type inFlight struct {
 
 func newInFlight(o Options, size int) *inFlight {
 	return &inFlight{
-		clock: o.Clock, stores: o.Stores, size: size, limits: limits.New(),
+		clock: o.Clock, stores: o.Stores, size: size, limits: limits.New(), engine: unconnected,
 		classesKnown: len(o.Namespaces) == 0, // else Roles must suffice
 	}
+}
+
+// unconnected is the engine before it connects, and of who only asks for a status: it has nothing, and does nothing.
+var unconnected = mapcontroller.Access{
+	Enqueue:    func(mapcontroller.Request, time.Duration) {},
+	KeyOf:      func(client.Object) (req mapcontroller.Request, owned bool) { return req, false },
+	Outputs:    func(mapcontroller.Request) []client.Object { return nil },
+	Parent:     func(types.NamespacedName) client.Object { return nil },
+	WakeStatus: func(types.NamespacedName, time.Duration) {},
+	Spec:       func(types.NamespacedName) any { return nil },
+	MadeFrom:   func(string, string) []client.Object { return nil },
 }
 
 // with changes the limits, and wakes the keys that are next.

@@ -42,12 +42,7 @@ type flight struct {
 // testInFlight returns a gate whose engine has nothing but schedules in its cache.
 func testInFlight(o Options, size int) *inFlight {
 	f := newInFlight(o, size)
-	f.engine = mapcontroller.Access{
-		Enqueue:  func(mapcontroller.Request, time.Duration) {},
-		Outputs:  func(mapcontroller.Request) []client.Object { return nil },
-		MadeFrom: func(string, string) []client.Object { return nil },
-		Parent:   func(name types.NamespacedName) client.Object { return o.Stores.Get(anySchedule, name) },
-	}
+	f.engine.Parent = func(name types.NamespacedName) client.Object { return o.Stores.Get(anySchedule, name) }
 	return f
 }
 

@@ -498,6 +498,20 @@ func TestSpecDiffersForMoreThanAMinute(t *testing.T) {
 	}
 }
 
+// A status can be asked for without an engine: nothing is computed again then.
+func TestAStatusThatWillChangeNeedsNoEngine(t *testing.T) {
+	s := every("1h").owned()
+	s.Status.Problems = []v1alpha1.Problem{{Reason: v1alpha1.ReasonSpecDiffers, SinceTime: metav1.NewTime(ago(time.Second))}}
+	c, sum := MapController(Options{Stores: NewStores()}, nil, 0), known(1)
+	program, err := c.Compile(s.SnapshotSchedule, templateOf(every("1d")).objects()...)
+	must(t, err)
+	sum.Spec = program.Spec
+	c.Status.OfParent(noon, s.SnapshotSchedule, sum)
+	if p := s.Status.Problems; len(p) != 1 || p[0].Reason != v1alpha1.ReasonSpecDiffers {
+		t.Errorf("problems %s", toJSON(p))
+	}
+}
+
 // Contract: FLEET-9.
 func TestRequestsOfAChildAreTheFleets(t *testing.T) {
 	child := func() scheduleBuilder { return every("6h").suspended().owned() }

@@ -29,7 +29,7 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 	if p.counted = leaving; req.IsSearch() {
 		return p
 	}
-	if p.counted = append(owned, leaving...); parent.Invalid != nil {
+	if p.counted = append(slices.Clip(owned), leaving...); parent.Invalid != nil {
 		return p
 	}
 	p.Adopt, seen.Outputs = slices.DeleteFunc(adopt, func(o client.Object) bool {
@@ -45,7 +45,7 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 	p.fail(err)
 	p.Evidence, p.Next, p.Places = d.Evidence, d.Next, d.Places
 	// What is about to be adopted counts, and what is not released yet: it is deleted with the parent.
-	p.selected, p.counted, p.detached, p.Key.Status = seen.Selected, append(seen.Outputs, leaving...), len(seen.Selected) == 0, d.Status
+	p.selected, p.counted, p.detached, p.Key.Status = seen.Selected, append(slices.Clip(seen.Outputs), leaving...), len(seen.Selected) == 0, d.Status
 	var ensured []client.Object
 	for _, want := range d.Ensure {
 		finished, err := k.finish(parent.Object, req, want.Object)

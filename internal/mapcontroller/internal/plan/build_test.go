@@ -262,6 +262,24 @@ func TestBuildPassesOnTheDecision(t *testing.T) {
 	}
 }
 
+// What a decision keeps of the outputs that it was given, and appends to, is its own.
+func TestBuildWritesIntoNoSliceOfADecision(t *testing.T) {
+	a := fixture.Output("a")
+	released := fixture.Output("released", fixture.Label(fixture.Tags.Parent, "q"))
+	foreign, mine := fixture.Output("foreign", fixture.Owners(fixture.OwnedBy("q", "q-uid"))), fixture.Output("mine")
+	var kept []client.Object
+	program := &plan.Program{Map: func(o plan.Observation) plan.Decision {
+		kept = append(o.Outputs, mine)
+		return plan.Decision{}
+	}}
+	fixture.Kinds(t).Build(plan.Parent{Object: fixture.Parent(), Program: program}, fixture.Request, plan.Observation{
+		Now: fixture.Now, Selected: []client.Object{fixture.Input()}, Outputs: []client.Object{a, foreign, released},
+	})
+	if last := kept[len(kept)-1]; last != client.Object(mine) {
+		t.Errorf("the decision has kept %s", last.GetName())
+	}
+}
+
 // A key has not reached a generation that owns by labels while an output has a
 // reference.
 // A decision that panics decides nothing about the outputs, and the key counts all the same.
