@@ -33,8 +33,9 @@ type capacity struct {
 	spacing                      time.Duration
 	// perVolumeClass is the class that says perVolume.
 	perVolumeClass string
-	// invalid says which annotation is ignored, and why.
-	invalid string
+	// invalid says which annotation is ignored, and why; remove is the command that removes it. They are apart, because the
+	// value of the annotation, which is shown, may look like a command.
+	invalid, remove string
 	// guessed is set if the driver is a guess.
 	guessed bool
 }
@@ -59,7 +60,7 @@ func (c Classes) capacityOf(d driver) (found capacity) {
 		}
 	}
 	if d == "" {
-		found.invalid = "" // whose class it is, the schedules of its driver say
+		found.invalid, found.remove = "", "" // whose class it is, the schedules of its driver say
 	}
 	return found
 }
@@ -92,11 +93,11 @@ func (c *capacity) refuse(class client.Object, annotation, want string) {
 	if _, isGroup := class.(*groupv1.VolumeGroupSnapshotClass); isGroup {
 		kind = "VolumeGroupSnapshotClass"
 	}
-	message := fmt.Sprintf("annotation %s of %s %s is %s, which is not %s; it is ignored; to remove it: kubectl annotate %s '%s' '%s-'",
-		annotation, kind, class.GetName(), strconv.Quote(report.Text(class.GetAnnotations()[annotation], maxAnnotation)), want,
-		strings.ToLower(kind), class.GetName(), annotation)
+	message := fmt.Sprintf("annotation %s of %s %s is %s, which is not %s; it is ignored", annotation, kind, class.GetName(),
+		strconv.Quote(report.Text(class.GetAnnotations()[annotation], maxAnnotation)), want)
 	if c.invalid == "" || message < c.invalid {
 		c.invalid = message
+		c.remove = fmt.Sprintf("kubectl annotate %s '%s' '%s-'", strings.ToLower(kind), class.GetName(), annotation)
 	}
 }
 
@@ -108,7 +109,7 @@ func (c *capacity) problem() *Problem {
 	if c.invalid == "" {
 		return nil
 	}
-	return &Problem{Reason: v1alpha1.ReasonInvalidClassAnnotation, Message: c.invalid}
+	return &Problem{Reason: v1alpha1.ReasonInvalidClassAnnotation, Message: withCommand(c.invalid, "; to remove it: "+c.remove)}
 }
 
 // volume is what is seen of the volume of a PVC.

@@ -51,7 +51,7 @@ func TestCapacityOfADriver(t *testing.T) {
 			want: capacity{inFlight: 20, pending: 8, perVolume: 2, spacing: time.Hour, perVolumeClass: "b"},
 		},
 		"another driver": {classes: classes{limited(class("a", "other.example.com"), "max-pending", "1")}},
-		"zero":           {classes: classes{limited(class("a", testDriver), "max-pending", "0")}, wantInvalid: "kubectl annotate volumesnapshotclass 'a' 'snapshots.mapcontroller.dev/max-pending-'"},
+		"zero":           {classes: classes{limited(class("a", testDriver), "max-pending", "0")}, wantInvalid: "max-pending"},
 		"negative":       {classes: classes{limited(class("a", testDriver), "max-in-flight", "-1")}, wantInvalid: "max-in-flight"},
 		"no number":      {classes: classes{limited(class("a", testDriver), "max-per-volume", "three")}, wantInvalid: `"three", which is not a number`},
 		"no duration":    {classes: classes{limited(class("a", testDriver), "min-spacing", "10")}, wantInvalid: `"10", which is not a duration`},
@@ -73,10 +73,29 @@ func TestCapacityOfADriver(t *testing.T) {
 			if (got.invalid == "") != (tc.wantInvalid == "") || !strings.Contains(got.invalid, tc.wantInvalid) || len(got.invalid) > maxProblem || strings.Contains(got.invalid, "\x1b") {
 				t.Errorf("invalid: %q, want %q", got.invalid, tc.wantInvalid)
 			}
-			if got.invalid = ""; got != tc.want {
+			if got.invalid, got.remove = "", ""; got != tc.want {
 				t.Errorf("%+v, want %+v", got, tc.want)
 			}
 		})
+	}
+}
+
+// What somebody has written into an annotation is not the command that doctor prints, and no part of a command is shown.
+//
+// Contract: LIMIT-1.
+func TestTheCommandThatRemovesAnAnnotation(t *testing.T) {
+	for _, name := range []string{"a", strings.Repeat("a", 253)} {
+		all := Classes{Known: true, All: classes{limited(class(name, testDriver), "max-in-flight", "5: kubectl delete ns prod #")}}
+		want := "kubectl annotate volumesnapshotclass '" + name + "' 'snapshots.mapcontroller.dev/max-in-flight-'"
+		if _, why, command := all.Stated(testDriver); command != want || !strings.HasSuffix(why, "; it is ignored") {
+			t.Errorf("%q, and %q", why, command)
+		}
+		of := all.capacityOf(testDriver)
+		p := of.problem()
+		if whole := strings.HasSuffix(p.Message, "; it is ignored; to remove it: "+want); len(p.Message) > maxProblem || whole != (name == "a") ||
+			!whole && !strings.HasSuffix(p.Message, "; it is ignored") {
+			t.Errorf("%d bytes: %s", len(p.Message), p.Message)
+		}
 	}
 }
 

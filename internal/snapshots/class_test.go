@@ -92,6 +92,38 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+func TestTheClassThatAScheduleUses(t *testing.T) {
+	const other = "other.example.com"
+	all := Classes{Known: true, All: classes{
+		class("fast", testDriver), plainClass("slow", testDriver), plainClass("far", other), groupClass("group", testDriver, true),
+	}}
+	template := func(of v1alpha1.SnapshotTemplateSpec) v1alpha1.SnapshotScheduleSpec {
+		return v1alpha1.SnapshotScheduleSpec{SnapshotTemplate: v1alpha1.SnapshotTemplate{Spec: of}}
+	}
+	for name, tc := range map[string]struct {
+		spec v1alpha1.SnapshotScheduleSpec
+		of   string
+		want string
+	}{
+		"the default":                 {of: testDriver, want: "fast"},
+		"no default":                  {of: other},
+		"the named":                   {spec: template(v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: ptr.To("slow")}), of: testDriver, want: "slow"},
+		"the named, of another":       {spec: template(v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: ptr.To("slow")}), of: other},
+		"the listed of the driver":    {spec: template(v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassNames: []v1alpha1.SnapshotClassName{"slow", "far"}}), of: other, want: "far"},
+		"the default of groups":       {spec: v1alpha1.SnapshotScheduleSpec{Group: &v1alpha1.Group{}}, of: testDriver, want: "group"},
+		"a group class that is not":   {spec: v1alpha1.SnapshotScheduleSpec{Group: &v1alpha1.Group{VolumeGroupSnapshotClassName: ptr.To("none")}}, of: testDriver},
+		"what is no name of a driver": {of: "x: kubectl delete ns prod"},
+	} {
+		got := ""
+		if o := all.Used(&tc.spec, tc.of); o != nil {
+			got = o.GetName()
+		}
+		if got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 // Contract: CLASS-1, CLASS-2, CLASS-3, CLASS-8.
 func TestMapByClass(t *testing.T) {
 	ours := func() claimBuilder { return claim("data").of(testDriver) }

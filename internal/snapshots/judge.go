@@ -351,16 +351,25 @@ func (c Classes) Wrong(name string, ofGroup bool) (why, command string) {
 		spec.Group = &v1alpha1.Group{}
 	}
 	_, _, p := c.choose(wantedOf(spec, []*corev1.PersistentVolumeClaim{claim}))
-	return cutCommand(p.Message)
+	if at := strings.LastIndex(p.Message, ": kubectl "); at >= 0 { // the names in it, of drivers and classes, have no space
+		return p.Message[:at], p.Message[at+len(": "):]
+	}
+	return p.Message, ""
 }
 
-// cutCommand separates the command with which a message ends from what it says.
-func cutCommand(message string) (why, command string) {
-	why, command, found := strings.Cut(message, ": kubectl ")
-	if found {
-		command = "kubectl " + command
+// Used returns the class by which a schedule takes the snapshots, or the group snapshots, of PVCs of a driver; nil if by none.
+func (c Classes) Used(spec *v1alpha1.SnapshotScheduleSpec, of string) client.Object {
+	claim := &corev1.PersistentVolumeClaim{}
+	claim.Annotations = map[string]string{annotationProvisioner: of}
+	switch class, _, refused := c.choose(wantedOf(spec, []*corev1.PersistentVolumeClaim{claim})); {
+	case refused.Reason != "":
+		return nil
+	case class == nil:
+		return c.DefaultOf(of, spec.Group != nil)
+	default:
+		found, _ := c.find(spec.Group != nil, *class)
+		return found
 	}
-	return why, command
 }
 
 // Drivers returns the drivers of all classes.
@@ -392,8 +401,7 @@ func (c Classes) Stated(name string) (stated []string, ignored, command string) 
 			stated = append(stated, capacityAnnotations[i])
 		}
 	}
-	ignored, command = cutCommand(of.invalid)
-	return stated, ignored, command
+	return stated, of.invalid, of.remove
 }
 
 // DefaultOf returns the default class of a driver for snapshots, or for group snapshots; nil unless it has exactly one.

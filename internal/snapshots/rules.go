@@ -107,9 +107,9 @@ func snapshotKeepsClaim(o observed) (found []Problem, next time.Time) {
 			if n := len(keep) - 1; n > 0 {
 				more = fmt.Sprintf(" (and %d more)", n)
 			}
-			found = append(found, Problem{Claim: claim.GetName(), Reason: v1alpha1.ReasonSnapshotKeepsClaim, Message: fmt.Sprintf(
-				"the PVC is being deleted, and stays until VolumeSnapshot %s%s is ready or deleted: kubectl delete -n '%s' %s",
-				keep[0].GetName(), more, claim.GetNamespace(), what)})
+			found = append(found, Problem{Claim: claim.GetName(), Reason: v1alpha1.ReasonSnapshotKeepsClaim, Message: withCommand(fmt.Sprintf(
+				"the PVC is being deleted, and stays until VolumeSnapshot %s%s is ready or deleted", keep[0].GetName(), more),
+				fmt.Sprintf(": kubectl delete -n '%s' %s", claim.GetNamespace(), what))})
 		}
 	}
 	return found, next
@@ -157,10 +157,10 @@ func restorePending(o observed) (found []Problem, next time.Time) {
 	if pending > 1 {
 		more = fmt.Sprintf(" (and %d more PVCs)", pending-1)
 	}
-	return []Problem{{Claim: o.claimName(), Reason: v1alpha1.ReasonRestorePending, Message: fmt.Sprintf(
-		"PVC %s/%s%s is restored from VolumeSnapshot %s, and Pending for more than %s; the snapshot is kept as long: "+
-			"kubectl describe -n '%s' pvc '%s'",
-		first.GetNamespace(), first.GetName(), more, from, restorePatience, first.GetNamespace(), first.GetName())}}, next
+	return []Problem{{Claim: o.claimName(), Reason: v1alpha1.ReasonRestorePending, Message: withCommand(fmt.Sprintf(
+		"PVC %s/%s%s is restored from VolumeSnapshot %s, and Pending for more than %s; the snapshot is kept as long",
+		first.GetNamespace(), first.GetName(), more, from, restorePatience),
+		fmt.Sprintf(": kubectl describe -n '%s' pvc '%s'", first.GetNamespace(), first.GetName()))}}, next
 }
 
 // olderClaim orders PVCs by age, then by name.
@@ -253,7 +253,7 @@ func snapshotFailed(o observed) (found []Problem, next time.Time) {
 	if !newest.HasError { // else that is a problem of its own
 		message += silentMessage
 	}
-	return []Problem{{Reason: v1alpha1.ReasonSnapshotFailed, Message: message + o.describe(newest.Name)}}, time.Time{}
+	return []Problem{{Reason: v1alpha1.ReasonSnapshotFailed, Message: withCommand(message, o.describe(newest.Name))}}, time.Time{}
 }
 
 // snapshotSlow is of a snapshot that is cut and for which the next one waits.
@@ -266,8 +266,8 @@ func snapshotSlow(o observed) (found []Problem, next time.Time) {
 		return nil, time.Time{}
 	}
 	name := series[take.Blocker].Name
-	return []Problem{{Reason: v1alpha1.ReasonSnapshotSlow, Message: fmt.Sprintf(
-		"%s %s is cut but not ready, and the next one waits for it"+silentMessage+"%s", o.of.noun(), name, o.describe(name))}}, time.Time{}
+	return []Problem{{Reason: v1alpha1.ReasonSnapshotSlow, Message: withCommand(fmt.Sprintf(
+		"%s %s is cut but not ready, and the next one waits for it"+silentMessage, o.of.noun(), name), o.describe(name))}}, time.Time{}
 }
 
 // snapshotOverdue is of a slot that has no snapshot although the next one is due. Where one is about to be created, that is a problem
@@ -289,7 +289,7 @@ func snapshotOverdue(o observed) (found []Problem, next time.Time) {
 		if blocker.Deleting {
 			message += ", being deleted"
 		}
-		message += o.describe(blocker.Name)
+		message = withCommand(message, o.describe(blocker.Name))
 	}
 	return []Problem{{Reason: v1alpha1.ReasonSnapshotOverdue, Message: message}}, next
 }
@@ -308,9 +308,9 @@ func memberDeleted(o observed) (found []Problem, next time.Time) {
 		if !o.of.backups.ofGroup || len(o.of.backups.members[i].deleted) == 0 || backup.Terminating(v) {
 			continue
 		}
-		return []Problem{{Reason: v1alpha1.ReasonMemberDeleted, Message: fmt.Sprintf(
-			"the data of %s in VolumeGroupSnapshot %s is lost: its VolumeSnapshot is being deleted, which cannot be undone; to take another: %s",
-			report.List(o.of.backups.members[i].deleted, maxTerminating), v.GetName(), o.request())}}, time.Time{}
+		return []Problem{{Reason: v1alpha1.ReasonMemberDeleted, Message: withCommand(fmt.Sprintf(
+			"the data of %s in VolumeGroupSnapshot %s is lost: its VolumeSnapshot is being deleted, which cannot be undone",
+			report.List(o.of.backups.members[i].deleted, maxTerminating), v.GetName()), "; to take another: "+o.request())}}, time.Time{}
 	}
 	return nil, time.Time{}
 }

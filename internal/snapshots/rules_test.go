@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -235,6 +237,45 @@ func TestWhatSnapshotsShowEndsWithTheCommandThatHelps(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
 		})
+	}
+}
+
+// A command is whole, or is left out: names have up to 253 characters.
+//
+// Contract: STAT-22.
+func TestNoProblemHasAPartOfACommand(t *testing.T) {
+	long := strings.Repeat("x", 253)
+	uncut := retention.Snapshot{Name: long, Created: ago(2 * time.Hour)}
+	cut := uncut
+	cut.HasCutTime = true
+	of := func(s retention.Snapshot, take retention.Take) []Problem {
+		of, status := subject{claims: []*corev1.PersistentVolumeClaim{claim("data").PersistentVolumeClaim}, slots: schedule.Slots{Current: ago(6 * time.Hour)}}, &keyStatus{}
+		of.backups.Whole.Snapshots, of.decided.Take = []retention.Snapshot{s}, take
+		p := &program{schedule: every("6h").SnapshotSchedule, spec: &compiled{retention: retention.Policy{ReadyDeadline: time.Hour}}}
+		status.find([]rule{snapshotFailed, snapshotSlow}, observed{program: p, of: &of, seen: mapcontroller.Observation{Now: noon}})
+		return status.Problems
+	}
+	b := strings.Repeat("b", 60)
+	losing := group(time.Hour, "a "+b, "a "+b).with(func(m []client.Object) { markDeleting(m[1]) })
+	losing.Name = long
+	for _, m := range losing.members {
+		m.SetLabels(map[string]string{v1alpha1.LabelGroupSnapshot: long})
+		m.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: groupv1.SchemeGroupVersion.String(), Kind: "VolumeGroupSnapshot", Name: long, UID: losing.UID}})
+	}
+	lost := groupCase{
+		schedule: every("6h").grouped().named(long), claims: []claimBuilder{claim("a"), claim(b)}, groups: []groupBuilder{losing},
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		problems []Problem
+	}{
+		"failed": {v1alpha1.ReasonSnapshotFailed, of(uncut, retention.Take{})},
+		"slow":   {v1alpha1.ReasonSnapshotSlow, of(cut, retention.Take{Block: retention.BlockedInProgress, Due: true})},
+		"lost":   {v1alpha1.ReasonMemberDeleted, statusOf(lost.decide(t)).Problems},
+	} {
+		if p := tc.problems; len(p) != 1 || p[0].Reason != tc.reason || strings.Contains(p[0].Message, "kubectl") || strings.HasSuffix(p[0].Message, "…") {
+			t.Errorf("%s: %+v", name, p)
+		}
 	}
 }
 
