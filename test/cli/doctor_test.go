@@ -283,7 +283,9 @@ var _ = Describe("doctor", func() {
 		Entry("a class of a driver that is not installed", func(env *environment) fault {
 			driver := env.namespace + ".removed.example.com"
 			inCluster(classOf(driver, driver, isDefault()))
-			return fault{about: driver, problem: "which is not installed"}
+			return fault{about: driver, problem: "which is down, or not installed", mend: func() {
+				Expect(api.Delete(ctx, classOf(driver, driver, nil))).To(Succeed())
+			}}
 		}),
 		Entry("a class that retains", func(env *environment) fault {
 			driver := env.driverOf(".example.com")
@@ -314,9 +316,13 @@ var _ = Describe("doctor", func() {
 			driver := env.driverOf(".example.com")
 			inCluster(classOf(driver, driver, isDefault()))
 			inCluster(&groupv1.VolumeGroupSnapshotClass{
-				ObjectMeta: metav1.ObjectMeta{Name: driver}, Driver: driver, DeletionPolicy: "Retain",
+				ObjectMeta: metav1.ObjectMeta{Name: driver, Annotations: map[string]string{"groupsnapshot.storage.kubernetes.io/is-default-class": "true"}},
+				Driver:     driver, DeletionPolicy: "Retain",
 			})
-			return fault{about: driver, problem: "VolumeGroupSnapshotClass " + driver + " has the deletionPolicy Retain"}
+			env.createSchedule("db", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h", Group: &v1alpha1.Group{ByLabel: "app"}})
+			return fault{
+				about: driver, problem: "VolumeGroupSnapshotClass " + driver + " has the deletionPolicy Retain", dir: GinkgoT().TempDir(),
+			}
 		}),
 		Entry("a class of group snapshots that is not the default, and a schedule with a group", func(env *environment) fault {
 			groupCRDs()
@@ -505,7 +511,9 @@ var _ = Describe("doctor", func() {
 				put(time.Time{}, v)
 			}
 			Expect(env.points(env.namespace + "/young")).To(ConsistOf(HaveField("State", "ok")))
-			return fault{about: env.namespace + "/old", problem: "is the safety snapshot of rollback f7ee3394"}
+			return fault{about: env.namespace + "/old", problem: "is the safety snapshot of rollback f7ee3394", shows: "f7ee3394", mend: func() {
+				Expect(api.Delete(ctx, &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "old"}})).To(Succeed())
+			}}
 		}),
 	)
 

@@ -17,14 +17,20 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/cli/view/protection"
 	"mapcontroller.dev/snapshotschedule/internal/drivers"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m) }
@@ -201,6 +207,91 @@ func TestReaction(t *testing.T) {
 
 // hostile is what would run something if a shell did not take it as a word.
 const hostile = `x'; echo run; "$(echo run)" ` + "`echo run`"
+
+// shows returns the points of a check as their states, with a text of the message and the command of each that is wanted.
+func shows(t *testing.T, all found, want ...point) {
+	t.Helper()
+	if !slices.EqualFunc(all, want, func(got, want point) bool {
+		return got.State == want.State && strings.Contains(got.Message, want.Message) && got.Fix == want.Fix
+	}) {
+		t.Errorf("got %+v\nwant %+v", all, want)
+	}
+}
+
+// Whoever may write a snapshot of a schedule can give it the label of safety snapshots.
+//
+// Contract: CLI-46.
+func TestOnlySafetySnapshotsAreLeftOfRollbacks(t *testing.T) {
+	snapshot := func(name, rollback, key string, age time.Duration) client.Object {
+		v := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(clitest.Start.Add(-age)), Labels: map[string]string{v1alpha1.LabelRollback: rollback},
+		}}
+		if key != "" {
+			v.Labels[v1alpha1.LabelMapKey] = key
+		}
+		return v
+	}
+	const day = 24 * time.Hour
+	left := func() *seen {
+		return &seen{now: clitest.Start, unread: map[string]error{}, inventory: &view.Inventory{Snapshots: map[string][]client.Object{"shop": {
+			snapshot("labeled", "x", "data-uid", 10*day), snapshot("needed", "f00", "", 10*day), snapshot("old", "bad", "", 10*day), snapshot("young", "cad", "", day),
+		}}}}
+	}
+	s := left()
+	s.rollbacks = []protection.Rollback{{Namespace: "shop", ID: "f00", Claims: []string{"data"}, Remedy: "undo it: kubectl snapsched rollback --undo"}}
+	shows(t, checkLeftovers(s),
+		point{State: Problem, Message: "is unfinished", Fix: "kubectl snapsched rollback --undo"},
+		point{State: Problem, Message: "shop/old (of unknown size) is the safety snapshot of rollback bad", Fix: "kubectl describe -n shop volumesnapshot old"},
+		point{State: OK, Message: "shop/young"})
+	s = left()
+	s.note(unfinished, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "", nil))
+	shows(t, checkLeftovers(s), point{State: Unknown, Message: "unfinished rollbacks may be missing, and what the others have left is not named: "})
+}
+
+// A class that no schedule uses may be one of a backup tool that needs Retain.
+//
+// Contract: CLI-46.
+func TestOnlyClassesThatSchedulesUseAreToDelete(t *testing.T) {
+	const driver = "csi.example.com"
+	single := func(name string, annotations map[string]string) client.Object {
+		return &snapshotv1.VolumeSnapshotClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}, Driver: driver, DeletionPolicy: snapshotv1.VolumeSnapshotContentRetain,
+		}
+	}
+	group := &groupv1.VolumeGroupSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: "group"}, Driver: driver, DeletionPolicy: "Retain"}
+	usual, named := single("usual", map[string]string{"snapshot.storage.kubernetes.io/is-default-class": "true"}), single("named", nil)
+	classes := []client.Object{usual, named, single("velero", nil), group}
+	s := &seen{inventory: &view.Inventory{Classes: snapshots.Classes{Known: true, All: classes}}}
+	names := v1alpha1.SnapshotScheduleSpec{}
+	names.SnapshotTemplate.Spec.VolumeSnapshotClassName = new("named")
+	check := func() (all found) {
+		s.checkRetained(&all, driver, classes)
+		return all
+	}
+	patch := func(name string) point {
+		return point{State: Problem, Message: name, Fix: "kubectl patch volumesnapshotclass " + name + ` --type=merge -p '{"deletionPolicy":"Delete"}'`}
+	}
+	other := func(name string) point {
+		return point{State: OK, Message: name + " has the deletionPolicy Retain, and no schedule"}
+	}
+	shows(t, check(), patch("usual"), other("named"), other("velero"), other("group"))
+	s.schedules = append(s.schedules, clitest.Schedule("names", names),
+		clitest.Schedule("groups", v1alpha1.SnapshotScheduleSpec{Group: &v1alpha1.Group{VolumeGroupSnapshotClassName: new("group")}}))
+	shows(t, check(), patch("usual"), patch("named"), other("velero"), point{
+		State: Problem, Message: "group.json keeps the class as it is", Fix: "kubectl get volumegroupsnapshotclass group -o json > group.json " +
+			`&& sed 's/"deletionPolicy": "Retain"/"deletionPolicy": "Delete"/' group.json | kubectl replace --force -f -`,
+	})
+}
+
+// A driver that no node has may come back, and its classes with their parameters would be gone.
+//
+// Contract: CLI-46.
+func TestNoClassOfADriverThatIsDownIsDeleted(t *testing.T) {
+	s := &seen{inventory: &view.Inventory{Classes: snapshots.Classes{Known: true, All: []client.Object{
+		&snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Driver: "csi.example.com"},
+	}}}}
+	shows(t, checkDrivers(s), point{State: Problem, Message: "csi.example.com, which is down, or not installed", Fix: "kubectl get csidrivers,csinodes"})
+}
 
 // Names come from the cluster, and users paste the commands.
 func TestCommandsQuoteNames(t *testing.T) {

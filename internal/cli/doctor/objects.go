@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -18,6 +19,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
+	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
@@ -139,7 +141,7 @@ func checkLeftovers(s *seen) (all found) {
 		all.problem(fix, "a rollback of %s in namespace %s is unfinished since %s: %s", strings.Join(r.Claims, ", "), r.Namespace,
 			term.Age(s.now, r.BeganTime.Time), advice)
 	}
-	if !s.denied(&all, "rollbacks", inventory) { // else what an unfinished rollback needs is not known
+	if !s.denied(&all, unfinished, inventory) { // else what an unfinished rollback needs is not known
 		s.checkReplaced(&all, needed)
 	}
 	if len(all) == 0 {
@@ -173,11 +175,14 @@ func (s *seen) checkReplaced(all *found, needed sets.Set[string]) {
 		}
 	}
 	for o := range s.snapshots() {
-		if id := o.GetLabels()[v1alpha1.LabelRollback]; id != "" && !needed.Has(id) {
-			resource, kind := view.ResourceOf(o)
-			all.left(s, o, command("kubectl delete -n %s %s %s", o.GetNamespace(), resource, o.GetName()),
-				kind+" %s/%s (%s) is the safety snapshot of rollback %s", o.GetNamespace(), o.GetName(),
-				cmp.Or(backup.SizeText(o), "of unknown size"), id)
+		v, single := o.(*snapshotv1.VolumeSnapshot)
+		if !single || !recovery.OfRollback(v) { // whoever may write a snapshot of a schedule can give it the label
+			continue
+		}
+		if id := v.Labels[v1alpha1.LabelRollback]; !needed.Has(id) {
+			all.left(s, v, command("kubectl describe -n %s volumesnapshot %s", v.Namespace, v.Name),
+				"VolumeSnapshot %s/%s (%s) is the safety snapshot of rollback %s", v.Namespace, v.Name,
+				cmp.Or(backup.SizeText(v), "of unknown size"), id)
 		}
 	}
 }

@@ -115,9 +115,9 @@ func see(ctx context.Context, f *term.Factory, scope *term.Scope, rollbacks Roll
 	}
 	s.readOperator(ctx, f)
 	s.replaced = rollbacks.Replaced(s.volumes.Items)
-	if s.rollbacks, err = rollbacks.Unfinished(ctx, f, namespace, s.inventory.Claims, now); err != nil {
-		s.note("rollbacks", err)
-	}
+	var unread error
+	s.rollbacks, unread, err = rollbacks.Unfinished(ctx, f, namespace, s.inventory.Claims, now)
+	s.note(unfinished, cmp.Or(err, unread))
 	return s, nil
 }
 
@@ -148,8 +148,11 @@ func (s *seen) readOperator(ctx context.Context, f *term.Factory) {
 	}
 }
 
-// inventory stands for all that is read of namespaces: PVCs and snapshots.
-const inventory = "inventory"
+// These stand for what is read of several kinds: inventory for PVCs and snapshots, and unfinished for what rollbacks write.
+const (
+	inventory  = "inventory"
+	unfinished = "rollbacks"
+)
 
 // verbs are those by which something is read that is not listed.
 var verbs = map[string]string{"customresourcedefinitions": "get", "subjectaccessreviews": "create"}
@@ -172,6 +175,8 @@ func (s *seen) denied(all *found, resources ...string) (is bool) {
 			continue
 		case resource == inventory: // the error says what
 			all.unknown("", "PVCs and snapshots could not be read: %s", term.MessageOf(err))
+		case resource == unfinished:
+			all.unknown("", "unfinished rollbacks may be missing, and what the others have left is not named: %s", term.MessageOf(err))
 		case apierrors.IsForbidden(err):
 			verb := cmp.Or(verbs[resource], "list")
 			all.unknown("kubectl auth can-i "+verb+" "+resource+" -A", "you may not %s %s", verb, resource)

@@ -114,30 +114,47 @@ func (s *seen) checkDriver(all *found, name string, mayExist bool) {
 		all.ok("%s is no CSI driver that is installed: it takes no snapshots; kubectl snapsched coverage names its PVCs", name)
 	case !mayExist:
 		kind, class := kindOf(classes[0]), classes[0].GetName()
-		all.problem(command("kubectl delete %s %s", strings.ToLower(kind), class),
-			"%s %s is of driver %s, which is not installed: no CSIDriver and no node has it; install it, or delete the class", kind, class, name)
+		all.problem("kubectl get csidrivers,csinodes", // it may be down, and come back
+			"%s %s is of driver %s, which is down, or not installed: no CSIDriver and no node has it", kind, class, name)
 	default:
 		s.checkDefault(all, &known, name, len(singles))
 		if why, fix := s.inventory.Classes.Wrong(name, true); why != "" && len(groups) > 0 && s.groups() {
 			all.problem(fix, "%s", why)
 		}
-		for _, class := range classes {
-			if kind := kindOf(class); snapshots.Leaves(class) {
-				fix := command(`kubectl patch volumesnapshotclass %s --type=merge -p '{"deletionPolicy":"Delete"}'`, class.GetName())
-				if slices.Contains(groups, class) {
-					fix = command(replaceGroupClass, class.GetName())
-				}
-				all.problem(fix, "%s %s has the deletionPolicy Retain: the storage keeps, and bills, what a schedule deletes", kind, class.GetName())
-			}
-		}
+		s.checkRetained(all, name, classes)
 		s.checkLimits(all, &known, name, classes)
 		s.checkSidecar(all, name)
 	}
 }
 
-// replaceGroupClass gives a class of group snapshots, which is immutable, the deletionPolicy Delete.
-const replaceGroupClass = `kubectl get volumegroupsnapshotclass %s -o json ` +
-	`| sed 's/"deletionPolicy": "Retain"/"deletionPolicy": "Delete"/' | kubectl replace --force -f -`
+// checkRetained finds the classes of a driver that retain. Those that no schedule uses are of others, such as a backup tool, which may
+// need that.
+func (s *seen) checkRetained(all *found, name string, classes []client.Object) {
+	used := []client.Object{s.inventory.Classes.DefaultOf(name, false)} // also of the next schedule
+	for _, x := range s.schedules {
+		used = append(used, s.inventory.Classes.Used(&s.inventory.Origins.Decided(x).Spec, name))
+	}
+	for _, class := range classes {
+		kind, called := kindOf(class), class.GetName()
+		switch {
+		case !snapshots.Leaves(class):
+		case !slices.Contains(used, class):
+			all.ok("%s %s has the deletionPolicy Retain, and no schedule here uses it", kind, called)
+		case kind == "VolumeSnapshotClass":
+			all.problem(command(`kubectl patch volumesnapshotclass %s --type=merge -p '{"deletionPolicy":"Delete"}'`, called), retained, kind, called)
+		default:
+			all.problem(command(replaceGroupClass, called, called+".json", called+".json"), retained+"; %s.json keeps the class as it is",
+				kind, called, called)
+		}
+	}
+}
+
+const retained = "%s %s has the deletionPolicy Retain: the storage keeps, and bills, what a schedule deletes"
+
+// replaceGroupClass gives a class of group snapshots, which is immutable, the deletionPolicy Delete. It is deleted and created again. If
+// that fails in between, the file has it.
+const replaceGroupClass = `kubectl get volumegroupsnapshotclass %s -o json > %s ` +
+	`&& sed 's/"deletionPolicy": "Retain"/"deletionPolicy": "Delete"/' %s | kubectl replace --force -f -`
 
 // kindOf returns the kind of a class.
 func kindOf(class client.Object) string {

@@ -4,6 +4,7 @@
 package rollback
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -27,11 +28,11 @@ import (
 const runsFor = 5 * time.Minute
 
 // Unfinished reads which rollbacks began more than an hour ago and have not ended, in a namespace whose PVCs were read, or in all. What
-// only workloads or PersistentVolumes show is left out for users who may not list these; any other error is a warning, because it
-// must hide nothing else.
+// only workloads or PersistentVolumes show is left out for users who may not list these, which unread says; any other error is a
+// warning as well, because it must hide nothing else.
 func Unfinished(
 	ctx context.Context, f *term.Factory, namespace string, claims map[string][]client.Object, now time.Time,
-) (all []protection.Rollback, err error) {
+) (all []protection.Rollback, unread, err error) {
 	states, on := map[string]*core.State{}, map[string][]core.Noted{}
 	state := func(namespace string) *core.State {
 		if states[namespace] == nil {
@@ -46,7 +47,7 @@ func Unfinished(
 	for _, kind := range []string{"Deployment", "StatefulSet"} { // without pods, a PVC does not say whose it is
 		workloads := &metav1.PartialObjectMetadataList{}
 		workloads.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(kind + "List"))
-		listIfAllowed(ctx, f, workloads, client.InNamespace(namespace))
+		unread = cmp.Or(unread, listIfAllowed(ctx, f, workloads, client.InNamespace(namespace)))
 		for i := range workloads.Items {
 			add(&workloads.Items[i], strings.ToLower(kind)+"/")
 		}
@@ -57,7 +58,7 @@ func Unfinished(
 		}
 	}
 	volumes := &corev1.PersistentVolumeList{}
-	listIfAllowed(ctx, f, volumes)
+	unread = cmp.Or(unread, listIfAllowed(ctx, f, volumes))
 	for i := range volumes.Items {
 		if v := &volumes.Items[i]; recorded(v) && (namespace == "" || v.Spec.ClaimRef.Namespace == namespace) {
 			state(v.Spec.ClaimRef.Namespace).Volumes[v.Name] = v
@@ -65,7 +66,7 @@ func Unfinished(
 	}
 	for _, in := range slices.Sorted(maps.Keys(states)) {
 		if err := states[in].ReadRecords(); err != nil {
-			return nil, err
+			return nil, unread, err
 		}
 		for _, u := range states[in].LongUnfinished(on[in]) {
 			remedy := fmt.Sprintf("run the same command again to finish it, or undo it: %s rollback -n %s %s --undo",
@@ -78,13 +79,15 @@ func Unfinished(
 			})
 		}
 	}
-	return all, nil
+	return all, unread, nil
 }
 
-func listIfAllowed(ctx context.Context, f *term.Factory, list client.ObjectList, opts ...client.ListOption) {
-	if err := f.List(ctx, list, opts...); err != nil && !apierrors.IsForbidden(err) {
+func listIfAllowed(ctx context.Context, f *term.Factory, list client.ObjectList, opts ...client.ListOption) error {
+	err := f.List(ctx, list, opts...)
+	if err != nil && !apierrors.IsForbidden(err) {
 		f.Warn("unfinished rollbacks may be missing: %s", term.MessageOf(err))
 	}
+	return err
 }
 
 // recorded returns whether a volume has records of a namespace. Malformed ones say nothing; rollback names them.

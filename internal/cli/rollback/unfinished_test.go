@@ -94,7 +94,10 @@ func TestUnfinishedRollbacksAreReadWithTheRightsThatThereAre(t *testing.T) {
 			if tc.namespace == "c" {
 				claims = nil
 			}
-			all, err := Unfinished(t.Context(), f, tc.namespace, claims, now)
+			all, unread, err := Unfinished(t.Context(), f, tc.namespace, claims, now)
+			if (unread != nil) != (tc.denied+tc.fails != "") || apierrors.IsForbidden(unread) != (tc.denied != "") {
+				t.Errorf("unread: %v", unread)
+			}
 			var words []string
 			for _, r := range all {
 				_, command, _ := strings.Cut(r.Remedy, "kubectl snapsched rollback ")

@@ -95,10 +95,11 @@ type Rollback struct {
 	Remedy    string      `json:"remedy"`
 }
 
-// ReadRollbacks reads those of a namespace, or of all if it is empty. The PVCs, by namespace, were read before.
+// ReadRollbacks reads those of a namespace, or of all if it is empty. The PVCs, by namespace, were read before. Those may be missing
+// that only what was unread shows.
 type ReadRollbacks func(
 	ctx context.Context, f *term.Factory, namespace string, claims map[string][]client.Object, now time.Time,
-) ([]Rollback, error)
+) (all []Rollback, unread, err error)
 
 // readCoverage reads what is protected in one cluster.
 func readCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, unfinished ReadRollbacks, now time.Time) (*Coverage, error) {
@@ -118,7 +119,7 @@ func readCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, unfin
 		return nil, err
 	}
 	found := CoverageOf(schedules, inv, now)
-	if found.Rollbacks, err = unfinished(ctx, f, scope.Namespace(f), inv.Claims, now); err != nil {
+	if found.Rollbacks, _, err = unfinished(ctx, f, scope.Namespace(f), inv.Claims, now); err != nil {
 		return nil, err
 	}
 	if namespace := scope.Namespace(f); len(found.Claims) == 0 && namespace != "" {
