@@ -141,7 +141,8 @@ func (s *seen) checkRetained(all *found, name string, classes []client.Object) {
 		case !slices.Contains(used, class):
 			all.ok("%s %s has the deletionPolicy Retain, and no schedule here uses it", kind, called)
 		case kind == "VolumeSnapshotClass":
-			all.problem(command(`kubectl patch volumesnapshotclass %s --type=merge -p '{"deletionPolicy":"Delete"}'`, called), retained, kind, called)
+			fix := command(`kubectl patch volumesnapshotclass %s --type=merge -p '{"deletionPolicy":"Delete"}'`, called)
+			all.problem(fix, retained, kind, called)
 		default:
 			all.problem(command(replaceGroupClass, called, called+".json", called+".json"), retained+"; %s.json keeps the class as it is",
 				kind, called, called)

@@ -45,7 +45,8 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 	p.fail(err)
 	p.Evidence, p.Next, p.Places = d.Evidence, d.Next, d.Places
 	// What is about to be adopted counts, and what is not released yet: it is deleted with the parent.
-	p.selected, p.counted, p.detached, p.Key.Status = seen.Selected, append(slices.Clip(seen.Outputs), leaving...), len(seen.Selected) == 0, d.Status
+	p.selected, p.counted = seen.Selected, append(slices.Clip(seen.Outputs), leaving...)
+	p.detached, p.Key.Status = len(seen.Selected) == 0, d.Status
 	var ensured []client.Object
 	for _, want := range d.Ensure {
 		finished, err := k.finish(parent.Object, req, want.Object)
