@@ -6,6 +6,7 @@ package mapcontroller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -221,6 +222,9 @@ func (s *starter) Start(ctx context.Context) error {
 // keys are looked up there when the parent's event comes.
 func (s *starter) startKeys(ctx context.Context) error {
 	c := s.controller
+	if err := c.checkScopes(); err != nil {
+		return err
+	}
 	sources := []source.TypedSource[Request]{source.TypedFunc[Request](c.keySource)}
 	watch := func(src source.TypedSource[Request]) error {
 		sources = append(sources, src)
@@ -257,6 +261,32 @@ func (s *starter) startKeys(ctx context.Context) error {
 		go s.awaitOptional(ctx, keys.Watch)
 	}
 	return err
+}
+
+// checkScopes returns an error for kinds that could never be found, or never be owned, by the
+// parents: those without a namespace belong to parents without one.
+func (c *Controller) checkScopes() error {
+	var errs []error
+	check := func(what string, kind client.Object, clusterScoped bool) {
+		namespaced, err := c.executor.Client.IsObjectNamespaced(kind)
+		if err == nil && namespaced == clusterScoped {
+			err = fmt.Errorf("map controller %q: %s %s: namespaced is %t, and ClusterScoped of the parents is %t",
+				c.spec.Name, what, c.kinds.Of(kind).Kind, namespaced, c.spec.ClusterScoped)
+		}
+		errs = append(errs, err)
+	}
+	check("parent", c.parentKind, c.spec.ClusterScoped)
+	if !c.spec.ClusterScoped {
+		for _, in := range c.kinds.Inputs {
+			check("input", in.Object, false)
+		}
+		for _, out := range c.kinds.Outputs {
+			if !out.Optional {
+				check("output", out.Object, false)
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // kindsBack reconciles all keys again, and has every status wait for that: what was

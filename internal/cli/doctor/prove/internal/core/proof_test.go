@@ -258,6 +258,9 @@ func (d *driver) delete(o client.Object) {
 			}
 		}
 		o.DeletionTimestamp = &metav1.Time{Time: d.seen.Now}
+		if source := o.Spec.Source.PersistentVolumeClaimName; source != nil && (d.neverDeletes || d.refusesClones) {
+			o.Finalizers = append(o.Finalizers, "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection")
+		}
 		if len(o.Finalizers) == 0 {
 			delete(d.seen.Snapshots, name)
 		}

@@ -247,14 +247,14 @@ func deletesSnapshot(p *Proof, s *Seen) Verdict {
 		return Verdict{Do: []change.Change{{Delete: v}}}
 	case v != nil && Stuck(v):
 		return Verdict{Do: []change.Change{Release(v)}}
-	case v != nil:
-		return Verdict{Words: "VolumeSnapshot " + first + " has finalizers: " + strings.Join(v.Finalizers, ", ")}
-	case content == nil:
+	case v == nil && content == nil:
 		return Verdict{State: OK}
-	case p.Retains:
+	case v == nil && p.Retains:
 		return Verdict{State: Unknown, Words: "VolumeSnapshotContent " + content.Name + " has the policy Retain"}
+	case content == nil || p.Retains:
+		return Verdict{Words: "VolumeSnapshot " + first + " has finalizers: " + strings.Join(v.Finalizers, ", ")}
 	}
-	p.refused = content.Name
+	p.refused = content.Name // which keeps the VolumeSnapshot, too
 	said, _ := p.said(s, "VolumeSnapshotContent", content.Name)
 	if said != "" && s.Since > retries {
 		return Verdict{State: Unknown, Words: said}
