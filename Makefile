@@ -220,14 +220,14 @@ test-integration: bin/cluster ## Run the tests that need a real API server, buil
 .PHONY: test-e2e
 test-e2e: bin/cluster ## Run the end-to-end tests on a new local cluster with a CSI snapshot stack. KUBERNETES=1.33.13 SNAPSHOTTER=8.2.0 chooses releases.
 	@echo "== End-to-end tests: a new local cluster with a CSI snapshot stack"
-	bin/cluster run $(if $(KUBERNETES),--kubernetes $(KUBERNETES)) $(if $(SNAPSHOTTER),--snapshotter $(SNAPSHOTTER)) -- go test -count=1 -timeout=30m -v ./test/e2e
+	bin/cluster run $(if $(KUBERNETES),--kubernetes $(KUBERNETES)) $(if $(SNAPSHOTTER),--snapshotter $(SNAPSHOTTER)) -- go test -count=1 -timeout=45m -v ./test/e2e
 
 .PHONY: test-deploy
 test-deploy: bin/cluster ## Deploy and upgrade the image and the chart on a real node (skipped without Linux, root, runc and nftables).
 	@echo "== Deployment tests: pods on a real node, built on first use"
 	@if ! result="$$(bin/cluster node-check 2>&1)"; then \
 	  echo "== SKIPPED, nothing was tested: $${result#error: }"; exit 0; fi; echo "$$result"; \
-	set -x; bin/cluster run --node -- go test -count=1 -timeout=30m -v ./test/deploy -ginkgo.label-filter='!measured'
+	set -x; bin/cluster run --node -- go test -count=1 -timeout=45m -v ./test/deploy -ginkgo.label-filter='!measured'
 
 .PHONY: bench
 bench: bin/cluster ## Measure speed and memory (ten minutes). ARGS="--only fan-out" runs one measurement.
