@@ -16,9 +16,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli"
@@ -291,6 +295,10 @@ var _ = Describe("conventions", func() {
 				Expect(r.errOut).To(And(HavePrefix("error: timed out after 1s: "), ContainSubstring(tc.want)))
 			}
 			Expect(env.fails("restore", name, "--storage-class", env.namespace)).To(ContainSubstring("already exists"))
+			restored := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: name}}
+			unprotected := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+			Expect(api.Patch(ctx, restored, unprotected)).To(Succeed())
+			Expect(api.Delete(ctx, restored)).To(Succeed()) // the other specs look at all PVCs
 		})
 
 		// Contract: CLI-51.

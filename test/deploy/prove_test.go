@@ -170,19 +170,24 @@ var _ = Describe("doctor --prove", Ordered, func() {
 
 	AfterEach(func() { behave(local.Behavior{}) })
 
-	DescribeTable("finds out that the storage", func(ctx context.Context, b local.Behavior, failed []string, says OmegaMatcher) {
+	DescribeTable("finds out that the storage", func(ctx context.Context, b local.Behavior, args, failed []string, says OmegaMatcher) {
 		behave(b)
-		code, found, output := prove(ctx, "--annotate")
+		code, found, output := prove(ctx, append(args, "--annotate")...)
 		Expect(code).To(Equal(1), output)
 		Expect(found.steps("failed")).To(Equal(failed), output)
+		if len(b.Refusals) > 0 {
+			Expect(output).To(And(ContainSubstring("3 snapshots, then refused for 2m: "), ContainSubstring(b.Refusals[0].Message)))
+		}
 		Expect(get(ctx, class.DeepCopy()).Annotations[v1alpha1.AnnotationProven]).To(says)
 		Expect(leftByProofs(ctx)).To(BeEmpty())
 	},
 		// Without groups: an upload makes their members ready up to 15 minutes later.
 		Entry("cuts late, and loses snapshots with their volume, and copies with their snapshot",
-			local.Behavior{CutLate: "6s", Upload: "8s", LoseWithVolume: true, Clones: "lose"},
+			local.Behavior{CutLate: "6s", Upload: "8s", LoseWithVolume: true, Clones: "lose"}, nil,
 			[]string{"cut on time", "restore without volume", "copy without snapshot"}, HaveSuffix(" copies=no"), NodeTimeout(4*time.Minute)),
-		Entry("restores other bytes", local.Behavior{WrongBytes: true}, []string{"restore"}, HaveSuffix(" copies=no"), NodeTimeout(4*time.Minute)),
+		Entry("restores other bytes, and takes three snapshots", local.Behavior{WrongBytes: true, Refusals: []local.Refusal{
+			{Call: "CreateSnapshot", Code: "FAILED_PRECONDITION", Message: "three are enough", Snapshots: 3},
+		}}, []string{"--limits"}, []string{"restore"}, HaveSuffix(" copies=no"), NodeTimeout(6*time.Minute)),
 	)
 
 	It("finds out that the storage cuts a group in pieces, and says what it cannot delete", func(ctx context.Context) {
