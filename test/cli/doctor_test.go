@@ -216,8 +216,8 @@ type fault struct {
 	about, problem string
 	// dir is where the command runs.
 	dir string
-	// mend ends it, where the command only shows what it is, or is none: then its output has shows. grep finds no pods here.
-	mend  func()
+	// fix ends it, where the command only shows what it is, or is none: then its output has shows. grep finds no pods here.
+	fix   func()
 	shows string
 	// elsewhere is set for a command that needs the network.
 	elsewhere bool
@@ -225,14 +225,14 @@ type fault struct {
 
 var _ = Describe("doctor", func() {
 	// Contract: CLI-46.
-	DescribeTable("names what is wrong, and the very command that it prints mends it, or shows it",
+	DescribeTable("names what is wrong, and the very command that it prints fixes it, or shows it",
 		func(breaks func(env *environment) fault) {
 			env := newEnvironment()
 			f := breaks(env)
 			var named []pointed
 			Eventually(func() []pointed { return env.problems(f.about) }).Should(ContainElement(HaveField("Message", ContainSubstring(f.problem)), &named))
 			p := named[0]
-			if f.mend == nil {
+			if f.fix == nil {
 				Expect(p.Fix).NotTo(BeEmpty(), p.Message)
 				does(f.dir, p.Fix)
 			} else {
@@ -241,7 +241,7 @@ var _ = Describe("doctor", func() {
 					Expect(err).NotTo(HaveOccurred(), out)
 					Expect(out).To(ContainSubstring(f.shows))
 				}
-				f.mend()
+				f.fix()
 			}
 			Eventually(func() []pointed { return env.problems(f.about) }).Should(BeEmpty())
 		},
@@ -257,7 +257,7 @@ var _ = Describe("doctor", func() {
 		}),
 		Entry("a driver without a class, whose parameters nobody can guess", func(env *environment) fault {
 			driver := env.driverOf(".rbd.csi.ceph.com")
-			return fault{about: driver, problem: "docs/storage/ceph.md has one", mend: func() {
+			return fault{about: driver, problem: "docs/storage/ceph.md has one", fix: func() {
 				annotations := isDefault()
 				annotations[v1alpha1.AnnotationMaxPerVolume] = "200"
 				inCluster(classOf(driver, driver, annotations))
@@ -283,7 +283,7 @@ var _ = Describe("doctor", func() {
 		Entry("a class of a driver that is not installed", func(env *environment) fault {
 			driver := env.namespace + ".removed.example.com"
 			inCluster(classOf(driver, driver, isDefault()))
-			return fault{about: driver, problem: "which is down, or not installed", mend: func() {
+			return fault{about: driver, problem: "which is down, or not installed", fix: func() {
 				Expect(api.Delete(ctx, classOf(driver, driver, nil))).To(Succeed())
 			}}
 		}),
@@ -309,7 +309,7 @@ var _ = Describe("doctor", func() {
 		Entry("group snapshots that are not installed, and a schedule with a group", func(env *environment) fault {
 			env.createSchedule("db", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h", Group: &v1alpha1.Group{ByLabel: "app"}})
 			// The command needs the network and git: the same files are installed from here.
-			return fault{about: "volumegroupsnapshots.groupsnapshot", problem: "is not installed", elsewhere: true, mend: groupCRDs}
+			return fault{about: "volumegroupsnapshots.groupsnapshot", problem: "is not installed", elsewhere: true, fix: groupCRDs}
 		}),
 		Entry("a class of group snapshots that retains", func(env *environment) fault {
 			groupCRDs()
@@ -362,19 +362,19 @@ var _ = Describe("doctor", func() {
 			does(newer, "kubectl apply --server-side --force-conflicts -f crds.yaml")
 			restore := func() { does(dir, "kubectl apply --server-side --force-conflicts -f dist/crds.yaml") }
 			DeferCleanup(restore)
-			return fault{about: "snapshotschedules.snapshots.mapcontroller.dev is newer", problem: "install the plugin of the operator's release", mend: restore}
+			return fault{about: "snapshotschedules.snapshots.mapcontroller.dev is newer", problem: "install the plugin of the operator's release", fix: restore}
 		}),
 		Entry("a kind of another project with a name of ours", func(_ *environment) fault {
 			does("testdata", "kubectl create -f snapscheduler.yaml")
 			remove := func() { does("testdata", "kubectl delete --ignore-not-found -f snapscheduler.yaml") }
 			DeferCleanup(remove)
 			return fault{
-				about: "snapshotschedules is a name of", problem: "snapshotschedules.snapscheduler.backube too", shows: "No resources found", mend: remove,
+				about: "snapshotschedules is a name of", problem: "snapshotschedules.snapscheduler.backube too", shows: "No resources found", fix: remove,
 			}
 		}),
 		Entry("a short name of snapshots that another kind has", func(_ *environment) fault {
 			with := kindOfOthers("snapshotters.kubestash.example.com", "Snapshotter", "vs")
-			return fault{about: "vs is a name of", problem: "snapshotters.kubestash.example.com too", shows: "No resources found", mend: with("delete")}
+			return fault{about: "vs is a name of", problem: "snapshotters.kubestash.example.com too", shows: "No resources found", fix: with("delete")}
 		}),
 		Entry("a snapshot controller that does not react", func(env *environment) fault {
 			s, data := env.createSchedule("daily", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h"}), env.createClaim("data")
@@ -382,7 +382,7 @@ var _ = Describe("doctor", func() {
 			waits := builders.Existing(builders.Snapshot(s, data, ago(3*time.Minute)), uuid.NewUUID(), ago(3*time.Minute))
 			waits.Status = nil
 			put(time.Time{}, waits)
-			return fault{about: waits.Name, problem: "no snapshot controller has reacted", mend: func() {
+			return fault{about: waits.Name, problem: "no snapshot controller has reacted", fix: func() {
 				waits.Status = &snapshotv1.VolumeSnapshotStatus{BoundVolumeSnapshotContentName: ptr.To("content")}
 				put(time.Time{}, waits)
 			}}
@@ -394,14 +394,14 @@ var _ = Describe("doctor", func() {
 			c := inCluster(contentOf(driver, driver, env.namespace, "nosuch"))
 			c.CreationTimestamp = metav1.NewTime(ago(3 * time.Minute))
 			put(time.Time{}, c)
-			return fault{about: driver, problem: "the csi-snapshotter of " + driver + " has not reacted", mend: func() {
+			return fault{about: driver, problem: "the csi-snapshotter of " + driver + " has not reacted", fix: func() {
 				c.Status = &snapshotv1.VolumeSnapshotContentStatus{SnapshotHandle: ptr.To("s")}
 				put(time.Time{}, c)
 			}}
 		}),
 		Entry("an operator that is dead", func(_ *environment) fault {
 			lease := leaseHeldBy("")
-			return fault{about: "sign of life", problem: "it shows no sign of life since", shows: lease.Name, mend: func() {
+			return fault{about: "sign of life", problem: "it shows no sign of life since", shows: lease.Name, fix: func() {
 				alter(lease, `{"spec":{"holderIdentity":"pod"}}`)
 			}}
 		}),
@@ -412,7 +412,7 @@ var _ = Describe("doctor", func() {
 			DeferCleanup(func() { Expect(api.Delete(ctx, d)).To(Succeed()) })
 			alter(d, `{"spec":{"replicas":0}}`)
 			Expect(env.points("sign of life")).To(BeEmpty())
-			return fault{about: "Deployment " + d.Namespace + "/" + d.Name, problem: "is scaled to none", shows: "scaled", mend: func() {
+			return fault{about: "Deployment " + d.Namespace + "/" + d.Name, problem: "is scaled to none", shows: "scaled", fix: func() {
 				Expect(env.problems(d.Name)).To(ContainElement(HaveField("Message", ContainSubstring("no pod of Deployment"))))
 				Expect(api.Get(ctx, client.ObjectKeyFromObject(d), d)).To(Succeed())
 				d.Status.Replicas, d.Status.ReadyReplicas = 2, 2 // as its controller does
@@ -427,7 +427,7 @@ var _ = Describe("doctor", func() {
 		Entry("an operator that is newer than the plugin", func(_ *environment) fault {
 			leaseHeldBy("pod")
 			dir := installed("v2.0.0")
-			return fault{about: "Deployment", problem: "runs version 2.0.0, which is newer than this plugin, 1.0.0", mend: func() {
+			return fault{about: "Deployment", problem: "runs version 2.0.0, which is newer than this plugin, 1.0.0", fix: func() {
 				does(dir, "kubectl apply --server-side -f dist/install.yaml")
 			}}
 		}),
@@ -453,7 +453,7 @@ var _ = Describe("doctor", func() {
 			env.createChild(fleet)
 			env.createClaim("data")
 			alter(fleet, `{"spec":{"namespaceSelector":{"matchLabels":{"team":"a"}}}}`)
-			return fault{about: env.namespace + "/" + fleet.Name, problem: "does not select the namespace", shows: fleet.Name, mend: func() {
+			return fault{about: env.namespace + "/" + fleet.Name, problem: "does not select the namespace", shows: fleet.Name, fix: func() {
 				alter(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}}, `{"metadata":{"labels":{"team":"a"}}}`)
 			}}
 		}),
@@ -462,7 +462,7 @@ var _ = Describe("doctor", func() {
 				SnapshotInterval: "24h", Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "my-ap"}},
 			})
 			env.createClaim("data")
-			return fault{about: env.namespace + "/typo", problem: "protects nothing: it selects no PVC", shows: "typo", mend: func() {
+			return fault{about: env.namespace + "/typo", problem: "protects nothing: it selects no PVC", shows: "typo", fix: func() {
 				env.createClaim("more", "app", "my-ap")
 			}}
 		}),
@@ -471,14 +471,14 @@ var _ = Describe("doctor", func() {
 			c := env.createClaim("in-tree")
 			c.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "kubernetes.io/nfs"}
 			put(time.Time{}, c)
-			return fault{about: env.namespace + "/skips", problem: "none of its PVCs can be snapshotted", shows: "in-tree", mend: func() { env.createClaim("data") }}
+			return fault{about: env.namespace + "/skips", problem: "none of its PVCs can be snapshotted", shows: "in-tree", fix: func() { env.createClaim("data") }}
 		}),
 		Entry("a snapshot that does not go", func(env *environment) fault {
 			s := env.createSchedule("daily", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h"})
 			stuck := snapshotAt(s, env.createClaim("data"), ago(3*day))
 			stuck.DeletionTimestamp, stuck.Finalizers = ptr.To(metav1.NewTime(ago(2*time.Hour))), []string{"snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"}
 			put(time.Time{}, stuck)
-			return fault{about: stuck.Name, problem: "is being deleted for 120m", shows: "volumesnapshot-bound-protection", mend: func() {
+			return fault{about: stuck.Name, problem: "is being deleted for 120m", shows: "volumesnapshot-bound-protection", fix: func() {
 				alter(stuck, `{"metadata":{"finalizers":null}}`)
 			}}
 		}),
@@ -487,7 +487,7 @@ var _ = Describe("doctor", func() {
 			unready := snapshotAt(s, env.createClaim("data"), ago(2*day))
 			unready.Status.ReadyToUse, unready.Status.Error = ptr.To(false), &snapshotv1.VolumeSnapshotError{Message: ptr.To("quota exceeded")}
 			put(time.Time{}, unready)
-			return fault{about: unready.Name, problem: "is not ready after 2d: quota exceeded", shows: "quota exceeded", mend: func() {
+			return fault{about: unready.Name, problem: "is not ready after 2d: quota exceeded", shows: "quota exceeded", fix: func() {
 				unready.Status.ReadyToUse, unready.Status.Error = ptr.To(true), nil
 				put(time.Time{}, unready)
 			}}
@@ -499,7 +499,7 @@ var _ = Describe("doctor", func() {
 			Expect(env.points(left.Name)).To(BeEmpty(), "it is younger than what settles")
 			left.CreationTimestamp, left.Status = metav1.NewTime(ago(time.Hour)), &snapshotv1.VolumeSnapshotContentStatus{SnapshotHandle: ptr.To("s")}
 			put(time.Time{}, left)
-			return fault{about: left.Name, problem: "which does not exist", shows: "nosuch", mend: func() { Expect(api.Delete(ctx, left)).To(Succeed()) }}
+			return fault{about: left.Name, problem: "which does not exist", shows: "nosuch", fix: func() { Expect(api.Delete(ctx, left)).To(Succeed()) }}
 		}),
 		Entry("a safety snapshot of a week ago", func(env *environment) fault {
 			for name, age := range map[string]time.Duration{"young": day, "old": 10 * day} {
@@ -511,7 +511,7 @@ var _ = Describe("doctor", func() {
 				put(time.Time{}, v)
 			}
 			Expect(env.points(env.namespace + "/young")).To(ConsistOf(HaveField("State", "ok")))
-			return fault{about: env.namespace + "/old", problem: "is the safety snapshot of rollback f7ee3394", shows: "f7ee3394", mend: func() {
+			return fault{about: env.namespace + "/old", problem: "is the safety snapshot of rollback f7ee3394", shows: "f7ee3394", fix: func() {
 				Expect(api.Delete(ctx, &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "old"}})).To(Succeed())
 			}}
 		}),
