@@ -7,6 +7,7 @@
 // in those below it:
 //
 //	judge.go        the same decisions outside of the operator, with their reasons
+//	judgeclasses.go what classes mean for a driver, as the operator chooses them
 //	setup.go        kinds, permissions, and the engine's set-up
 //	report.go       what became of the writes of a pass, and events for new problems
 //	writes.go       what is wrong after the writes of a pass: the list of rules; why the name of a snapshot is taken

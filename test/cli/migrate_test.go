@@ -17,10 +17,12 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/discovery"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -28,6 +30,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 const (
@@ -65,10 +68,17 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 		slot := ago(5 * time.Hour).Truncate(time.Hour)
 
 		BeforeAll(func() {
-			_, err := envtest.InstallCRDs(server.Config, envtest.CRDInstallOptions{
-				Paths: []string{filepath.Join("testdata", "snapscheduler.yaml")}, ErrorIfPathMissing: true,
-			})
+			options := envtest.CRDInstallOptions{Paths: []string{filepath.Join("testdata", "snapscheduler.yaml")}, ErrorIfPathMissing: true}
+			_, err := envtest.InstallCRDs(server.Config, options)
 			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(func() {
+				Expect(envtest.UninstallCRDs(server.Config, options)).To(Succeed())
+				served := suite.Must(discovery.NewDiscoveryClientForConfig(server.Config))
+				Eventually(func() error { // else doctor sees it in other specs
+					_, err := served.ServerResourcesForGroupVersion(peerKind.GroupVersion().String())
+					return err
+				}).Should(Satisfy(apierrors.IsNotFound))
+			})
 		})
 
 		createPeer := func(name, spec string) *unstructured.Unstructured {
