@@ -60,7 +60,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key)
 	outcome, delay, err := c.executor.Run(ctx, execute.Work{Request: req, Parent: parent.Object, Seen: seen, Plan: p, Aside: aside})
 	c.recount(&p, req, outcome)
-	left := c.report(epoch, parent.Object, req, p, previous, outcome)
+	left := c.report(epoch, parent, req, p, previous, outcome)
 	if err == nil && (left || delay < queue.LongestDelay) { // else nothing is left of this key
 		result.RequeueAfter = delay
 	}
@@ -188,12 +188,15 @@ func (c *Controller) searchAll(ctx context.Context) error {
 // report passes on what became of a key and keeps its status. It returns whether
 // there is anything left to keep.
 func (c *Controller) report(
-	epoch status.Epoch, parent client.Object, req Request, p plan.Plan, previous any, outcome execute.Outcome,
+	epoch status.Epoch, parent plan.Parent, req Request, p plan.Plan, previous any, outcome execute.Outcome,
 ) bool {
 	key := p.Key
 	if c.spec.Status.OfKey != nil {
-		key.Status = c.spec.Status.OfKey(parent, req.MapKey, previous, key.Status, outcome)
+		if parent.Program != nil {
+			outcome.Spec = parent.Program.Spec
+		}
+		key.Status = c.spec.Status.OfKey(parent.Object, req.MapKey, previous, key.Status, outcome)
 	}
-	c.aggregator.Put(epoch, req, parent.GetUID(), key, p.Referred)
+	c.aggregator.Put(epoch, req, parent.Object.GetUID(), key, p.Referred)
 	return !key.Empty()
 }

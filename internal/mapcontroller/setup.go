@@ -140,7 +140,7 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 	case err != nil && ctx.Err() == nil && !apierrors.IsConflict(err):
 		p := plan.Plan{Key: plan.KeyStatus{Generation: parent.Object.GetGeneration()}}
 		epoch := c.aggregator.Epoch()
-		c.report(epoch, parent.Object, search, p, c.aggregator.Decide(epoch, search, parent.Object.GetUID(), p.Key),
+		c.report(epoch, parent, search, p, c.aggregator.Decide(epoch, search, parent.Object.GetUID(), p.Key),
 			Outcome{Failed: []Failure{{Verb: execute.VerbRelease, Object: parent.Object, Err: err}}})
 	case err == nil && c.aggregator.Knows(search):
 		c.keys.Add(search) // a pass over it finds out whether anything is still refused

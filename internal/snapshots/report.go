@@ -34,8 +34,8 @@ type reporter struct {
 	deletes  *deletes
 	// turned warns of conditions that turn False.
 	turned report.Turned
-	// origin returns the origin of a schedule.
-	origin func(*v1alpha1.SnapshotSchedule) origin
+	// origin returns the origin of a schedule, by its Program.Spec.
+	origin func(s *v1alpha1.SnapshotSchedule, spec any) origin
 
 	mu sync.Mutex
 	// reported are the last reports about schedules themselves. Those of PVCs are in the previous status of their key.
@@ -58,7 +58,7 @@ type lastReport struct {
 func newReporter(r events.EventRecorder, c clock.PassiveClock, f *inFlight, m *metrics.Metrics) *reporter {
 	return &reporter{
 		events: r, clock: c, inFlight: f, metrics: m, deletes: newDeletes(f.stores, m), turned: report.Turned{Events: r},
-		origin: func(*v1alpha1.SnapshotSchedule) origin { return origin{} }, reported: map[aboutSchedule]lastReport{},
+		origin: func(*v1alpha1.SnapshotSchedule, any) origin { return origin{} }, reported: map[aboutSchedule]lastReport{},
 	}
 }
 
@@ -69,7 +69,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	after, _ := decided.(*keyStatus)
 	r.count(client.ObjectKeyFromObject(s), outcome)
 	r.inFlight.done(s.Namespace, outcome)
-	r.reportSchedule(s)
+	r.reportSchedule(s, r.origin(s, outcome.Spec))
 	if before == nil || !before.reported {
 		before = earlierStatus(s, after, outcome)
 	}
@@ -162,8 +162,8 @@ func (r *reporter) warnOfKept(s *v1alpha1.SnapshotSchedule, n keptForNow) {
 
 // reportSchedule reports a problem of the schedule itself, whichever PVC is
 // reconciled first.
-func (r *reporter) reportSchedule(s *v1alpha1.SnapshotSchedule) {
-	if p := scheduleProblem(s, r.origin(s)); r.isNew(s, false, lastReport{uid: s.UID, reason: p.Reason, message: p.Message}) {
+func (r *reporter) reportSchedule(s *v1alpha1.SnapshotSchedule, from origin) {
+	if p := scheduleProblem(s, from); r.isNew(s, false, lastReport{uid: s.UID, reason: p.Reason, message: p.Message}) {
 		r.warn(s, p)
 	}
 }

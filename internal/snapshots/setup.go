@@ -117,10 +117,8 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		return slices.Concat(restores, leaving, f.allClasses(), f.related(parent.GetNamespace(), seen))
 	}
 	c.Related.Prepare, c.ParentChanged, c.Gate = ofGroups.Start, scheduleChanged, f.allow
-	c.Connect = func(a mapcontroller.Access) {
-		f.engine, ofGroups.Engine = a, a
-		r.origin = func(s *v1alpha1.SnapshotSchedule) origin { return from(s, a.Spec(client.ObjectKeyFromObject(s))) }
-	}
+	c.Connect = func(a mapcontroller.Access) { f.engine, ofGroups.Engine = a, a }
+	r.origin = from
 	c.Status.OfKey = func(parent client.Object, mapKey string, previous, decided any, outcome mapcontroller.Outcome) any {
 		key := mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey}
 		outcome.Failed = append(outcome.Failed, ofGroups.Failed(key)...)

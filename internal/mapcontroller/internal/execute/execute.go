@@ -47,6 +47,8 @@ type Executor struct {
 
 // Outcome is what became of a plan.
 type Outcome struct {
+	// Spec is the Program.Spec by which the key was decided about; nil if the spec is invalid.
+	Spec    any
 	Created []client.Object
 	Deleted []plan.Removal
 	// Released have no reference to the parent any more.
