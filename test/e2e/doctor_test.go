@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// test/cli breaks whatever needs no controllers, and mends it with the commands that doctor prints. What is dead here is looked at with
-// them: the parts of this cluster are no pods, so that nothing but the test starts them again.
+// test/cli breaks whatever needs no controllers, and fixes it with the commands that doctor prints. Here they only show what is dead: the
+// parts of this cluster are no pods, so that nothing but the test starts them again.
 var _ = Describe("doctor", func() {
 	// Contract: CLI-46.
 	It("accuses nobody while all runs, and names a snapshot controller, a csi-snapshotter and an operator until they are back", func(ctx context.Context) {
