@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -39,6 +40,8 @@ type environment struct {
 	apply bool
 	// group is set if they take groups, fleet if there is the ClusterSnapshotSchedule gold, and workload if a StatefulSet has the PVCs.
 	group, fleet, workload bool
+	// guarded is set if the page puts the guardrails in force.
+	guarded bool
 	// names are what words of the page stand for here.
 	names []string
 	// order are the blocks that are typed, if not all in the order of the page.
@@ -70,7 +73,7 @@ var environments = map[string]environment{
 	"docs/reference/conditions.md": named,
 	"docs/reference/problems.md":   named,
 	"docs/run/eks.md":              {schedules: []string{"nightly"}, names: []string{"--all --all-namespaces", "--all"}},
-	"docs/run/guardrails.md":       {names: []string{"-k config", "-k ROOT/config"}, cleanup: "kubectl delete -k ROOT/config/guardrails"},
+	"docs/run/guardrails.md":       {names: []string{"-k config", "-k ROOT/config"}, guarded: true},
 	"docs/run/install.md":          {names: []string{"<name>", "CLASS"}},
 	"docs/run/limits.md":           {names: []string{" ebs ", " CLASS "}},
 	"docs/run/openshift.md": {cleanup: "kubectl delete clusterrolebinding snapshotschedule-metrics-token\n" +
@@ -166,7 +169,7 @@ var _ = Describe("Who types all commands of a page", Ordered, ContinueOnFailure,
 	}, NodeTimeout(3*time.Minute))
 
 	pages := userPages()
-	for page, blocks := range pages {
+	for _, page := range slices.Sorted(maps.Keys(pages)) {
 		It("finds that they work: "+page, func(ctx context.Context) {
 			e := environments[page]
 			if e.claims == "" {
@@ -178,7 +181,7 @@ var _ = Describe("Who types all commands of a page", Ordered, ContinueOnFailure,
 			if e.group && !hasGroups() {
 				Skip("this release of external-snapshotter has no version v1 of group snapshots")
 			}
-			p := e.open(ctx, plugin, page)
+			p, blocks := e.open(ctx, plugin, page), pages[page]
 			if e.order == nil {
 				for i := range blocks {
 					e.order = append(e.order, i)
@@ -248,6 +251,9 @@ func (e environment) open(ctx context.Context, plugin, page string) *typist {
 	if e.apply && !strings.Contains(p.text, "kubectl apply -f") {
 		p.write("applied", manifest.FindStringSubmatch(p.text)[1])
 		p.types(ctx, "kubectl apply -f applied.yaml")
+	}
+	if e.guarded {
+		liftGuardrails(ctx)
 	}
 	if e.cleanup != "" {
 		DeferCleanup(func(ctx context.Context) { p.types(ctx, p.here(ctx, e.cleanup)) })

@@ -18,25 +18,39 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
+var guardrails = filepath.Join(root, "config", "guardrails")
+
+// liftGuardrails deletes the policies at the end, and waits until they refuse nothing: the API server reads them once a second. An
+// operator runs.
+func liftGuardrails(ctx context.Context) {
+	GinkgoHelper()
+	_, s := counted(ctx)
+	DeferCleanup(func(ctx context.Context) {
+		kubectl("delete", "-k", guardrails)
+		Eventually(func() error { return cluster.Client.Delete(ctx, s, client.DryRunAll) }).WithContext(ctx).Should(Succeed())
+	})
+}
+
+// counted is a schedule whose status counts a snapshot. The policies refuse its deletion.
+func counted(ctx context.Context) (string, *v1alpha1.SnapshotSchedule) {
+	GinkgoHelper()
+	namespace, s := scheduled(ctx, "guarded", 1, hourly)
+	Eventually(fresh(ctx, s)).WithContext(ctx).Should(HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(1)))
+	return namespace, s
+}
+
 // test/crd/guardrails tests every way to delete something. These specs show that the policies let the cluster's own controllers pass.
 var _ = Describe("the guardrails", Ordered, func() {
-	folder := filepath.Join(root, "config", "guardrails")
 	BeforeAll(func(ctx context.Context) {
-		kubectl("apply", "-k", folder)
-		DeferCleanup(func() { kubectl("delete", "-k", folder) })
+		kubectl("apply", "-k", guardrails)
+		DeferCleanup(func() { kubectl("delete", "-k", guardrails, "--ignore-not-found") })
 		// Once an operator has observed that it has no snapshots, it may be deleted.
 		probe := cluster.Schedule(ctx, cluster.Namespace(ctx, "probe"), hourly)
 		Eventually(func() bool { return apierrors.IsForbidden(cluster.Client.Delete(ctx, probe, client.DryRunAll)) }).
 			WithContext(ctx).Should(BeTrue(), "the policies should be in force")
 		cluster.Start(ctx)
+		liftGuardrails(ctx)
 	})
-
-	// counted is a schedule whose status counts a snapshot.
-	counted := func(ctx context.Context) (string, *v1alpha1.SnapshotSchedule) {
-		namespace, s := scheduled(ctx, "guarded", 1, hourly)
-		Eventually(fresh(ctx, s)).WithContext(ctx).Should(HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(1)))
-		return namespace, s
-	}
 
 	It("refuse kubectl delete, and let it pass with --cascade=orphan", func(ctx context.Context) {
 		namespace, _ := counted(ctx)
