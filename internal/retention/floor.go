@@ -79,6 +79,6 @@ func (e *evaluation) freeClaim() {
 
 // failedWithData reports whether a snapshot is cut, failed and not held.
 func (e *evaluation) failedWithData(i int) bool {
-	s, v := &e.series.Snapshots[i], e.verdicts[i]
-	return s.State(e.now, e.readyDeadline) == Failed && !s.Uncut() && v != HeldByAnnotation && v != HeldByRestore
+	s := &e.series.Snapshots[i]
+	return s.State(e.now, e.readyDeadline) == Failed && !s.Uncut() && !e.verdicts[i].Held()
 }

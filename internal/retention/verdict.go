@@ -92,5 +92,8 @@ func (v Verdict) Delete() bool { return v >= Expired }
 // deletion of the PVC. Such a snapshot is uncut and costs the backend nothing.
 func (v Verdict) Urgent() bool { return v == Replaced || v == ClaimGone }
 
+// Held reports whether a hold keeps the snapshot: a user's, or that of a restore.
+func (v Verdict) Held() bool { return v == HeldByAnnotation || v == HeldByRestore }
+
 // ByTier reports whether a tier keeps the snapshot.
 func (v Verdict) ByTier() bool { return v >= KeptLast && v < KeptNewest }

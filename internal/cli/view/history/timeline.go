@@ -137,7 +137,7 @@ func (m *Mark) leaves() bool {
 var Symbols = slices.Concat([]Symbol{
 	{"x", "failed", term.Style.Bad, func(m *Mark) bool { return m.state == retention.Failed }},
 	{"H", "held", term.Style.Warn, func(m *Mark) bool {
-		return m.verdict == retention.HeldByAnnotation || m.verdict == retention.HeldByRestore
+		return m.verdict.Held()
 	}},
 	{"○", "not ready", term.Style.Warn, func(m *Mark) bool { return m.state != retention.Ready && !m.leaves() }},
 	{"!", "drill failed", term.Style.Bad, func(m *Mark) bool { return m.Drill == drillFailed && !m.leaves() }},
