@@ -298,15 +298,15 @@ var _ = Describe("restore", func() {
 		It("shows the events of a PVC that is not bound in time", func() {
 			source := createClaim("data")
 			v := createSnapshot(source, time.Hour)
-			ended := env.start("restore", v.Name, "--to", "new", "--wait", "--timeout", "2s")
+			ended := env.start("restore", v.Name, "--to", "new", "--wait", "--timeout", "8s")
 			Eventually(claims).Should(HaveLen(2))
 			createEvent(claimNamed("new").UID, "ProvisioningFailed", "the backend is full")
 			createEvent(source.UID, "Other", "of another PVC")
 			r := await(ended)
 			Expect(r.code).To(Equal(3))
-			Expect(r.errOut).To(Equal("Waiting for 1 of 1 PVC: new\n" +
+			Expect(r.errOut).To(MatchRegexp("^(Waiting for 1 of 1 PVC: new\n)+" +
 				"new: Normal ProvisioningFailed: the backend is full\n" +
-				"error: timed out after 2s: not bound: new\n"))
+				"error: timed out after 8s: not bound: new\n$"))
 		})
 
 		It("does not wait for a pod", func() {

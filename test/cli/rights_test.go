@@ -89,7 +89,7 @@ var _ = Describe("permissions", Ordered, ContinueOnFailure, func() {
 			}
 		}
 		var last result
-		for end := time.Now().Add(5 * time.Second); ; { // until the API server knows the bindings
+		for end := time.Now().Add(30 * time.Second); ; { // until the API server knows the bindings
 			if last = as.run(line...); last.code == code || time.Now().After(end) {
 				break
 			}
@@ -134,7 +134,7 @@ var _ = Describe("permissions", Ordered, ContinueOnFailure, func() {
 		for _, command := range []string{"snapshot", "confirm", "resume", "suspend"} {
 			wrong = append(wrong, exactly(tenants, 0, command, "--cluster-schedule", tenants.namespace))
 		}
-		wrong = append(wrong, exactly(env, 3, "snapshot", "nightly", "--wait", "--timeout", "1s"))
+		wrong = append(wrong, exactly(env, 3, "snapshot", "nightly", "--wait", "--timeout", "5s"))
 		Expect(slices.DeleteFunc(wrong, func(text string) bool { return text == "" })).To(BeEmpty())
 	})
 })

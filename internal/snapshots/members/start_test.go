@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
@@ -56,22 +57,24 @@ func TestStartFailsUntilTheMembersAreCached(t *testing.T) {
 		"they are not listed":  {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, started := newManager(newServer(t)), 0
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
-			err := m.Start(ctx, mapcontroller.Host{
-				Cache:    fakeCache{synced: true},
-				NewCache: func(cache.Options) (cache.Cache, error) { return tc.cache, tc.err },
-				Objects: func(
-					string, controller.TypedOptions[reconcile.Request], ...source.TypedSource[reconcile.Request],
-				) (controller.TypedController[reconcile.Request], error) {
-					started++
-					return nil, nil
-				},
+			synctest.Test(t, func(t *testing.T) { // the time passes while nothing else is done
+				m, started := newManager(newServer(t)), 0
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				err := m.Start(ctx, mapcontroller.Host{
+					Cache:    fakeCache{synced: true},
+					NewCache: func(cache.Options) (cache.Cache, error) { return tc.cache, tc.err },
+					Objects: func(
+						string, controller.TypedOptions[reconcile.Request], ...source.TypedSource[reconcile.Request],
+					) (controller.TypedController[reconcile.Request], error) {
+						started++
+						return nil, nil
+					},
+				})
+				if started != tc.started || (err == nil) != (tc.started > 0) {
+					t.Errorf("started %d controllers, error %v", started, err)
+				}
 			})
-			if started != tc.started || (err == nil) != (tc.started > 0) {
-				t.Errorf("started %d controllers, error %v", started, err)
-			}
 		})
 	}
 }
