@@ -6,7 +6,6 @@ package integration
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -117,7 +116,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 				g.Expect(now.Labels).To(HaveKeyWithValue("tier", "gold"))
 				g.Expect(now.Labels).To(HaveKeyWithValue("team", "shop"))
 				g.Expect(now.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationRequestedAt, "2020-01-01T00:00:00Z"))
-			}).WithTimeout(5 * time.Second).Should(Succeed())
+			}).Should(Succeed())
 		}
 		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
 		writes := func() int { return len(o.childWrites()) }

@@ -21,6 +21,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -30,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
@@ -73,6 +75,17 @@ func allowOperator() {
 		Expect(yaml.UnmarshalStrict(text, role)).To(Succeed())
 		Expect(api.Create(ctx, role)).To(Succeed())
 		Expect(api.Create(ctx, bindingOf(role.Name))).To(Succeed())
+	}
+	// The API server knows the bindings a moment later.
+	for _, resource := range []string{"snapshotschedules", "clustersnapshotschedules"} {
+		Eventually(func() bool {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User:               operatorUser,
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: v1alpha1.GroupName, Resource: resource, Verb: "list"},
+			}}
+			Expect(api.Create(ctx, review)).To(Succeed())
+			return review.Status.Allowed
+		}).Should(BeTrue())
 	}
 }
 
