@@ -185,7 +185,7 @@ test-unit: ## Run the tests that need no API server.
 .PHONY: test-race
 test-race: ## Run the unit tests with the race detector (skipped without a C compiler).
 	@if [ "$(CGO)" != 1 ]; then echo "== SKIPPED, nothing was tested: the race detector needs cgo, and so a C compiler"; exit 0; fi; \
-	echo "== Unit tests, with the race detector"; CGO_ENABLED=1 $(GOTEST) -race $(UNIT_PACKAGES)
+	echo "== Unit tests, with the race detector"; CGO_ENABLED=1 $(GOTEST) -race -timeout=30m $(UNIT_PACKAGES)
 
 .PHONY: test-simulations
 test-simulations: ## Run 100 simulations of weeks or months (minutes), half of them of groups, drawn with SEED.

@@ -138,7 +138,7 @@ func (o *operator) waitUntilIdle() {
 	}
 	Eventually(func() int {
 		before := work()
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(time.Second)
 		return work() - before
 	}).Should(BeZero())
 }
