@@ -4,9 +4,6 @@
 package prove
 
 import (
-	"bytes"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -15,25 +12,17 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/doctor/prove/internal/core"
-	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 )
 
 // Contract: DOC-5.
 func TestTheNextRunRemovesWhatIsLeft(t *testing.T) {
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Date", now.Format(http.TimeFormat))
-	}))
-	t.Cleanup(server.Close)
 	marked := func(o client.Object, id string, age time.Duration) client.Object {
 		o.SetCreationTimestamp(metav1.NewTime(now.Add(-time.Hour)))
 		core.Mark(o, id, now.Add(-age))
@@ -92,13 +81,7 @@ func TestTheNextRunRemovesWhatIsLeft(t *testing.T) {
 			for _, o := range tc.objects {
 				all = append(all, o.DeepCopyObject().(client.Object))
 			}
-			var said bytes.Buffer
-			f := &term.Factory{
-				IOStreams: genericiooptions.IOStreams{Out: &said, ErrOut: &said}, Clock: clock.RealClock{},
-				Config: genericclioptions.NewConfigFlags(true), Client: fake.NewClientBuilder().WithScheme(term.NewScheme()).WithObjects(all...).Build(),
-			}
-			f.Config.APIServer = &server.URL
-			t.Setenv("KUBECONFIG", t.TempDir()+"/none")
+			f, said := factoryOf(t, func() time.Time { return now }, interceptor.Funcs{}, all...)
 			err := removeDead(t.Context(), &removal{f: f, goes: goes})
 			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
 				t.Fatal(err)

@@ -166,7 +166,7 @@ func (r *run) renew(ctx context.Context) error {
 	if err := r.readClock(ctx); err != nil {
 		return err
 	}
-	if late := r.now().Sub(r.renewed); late > core.Dead {
+	if late := r.now().Sub(r.renewed); late >= core.Dead-core.Renew { // before others count it as dead: the new mark has to arrive, too
 		return fmt.Errorf("this machine stood still for %s: another proof may have removed what this one made", term.Span(late))
 	}
 	r.renewed = r.now()

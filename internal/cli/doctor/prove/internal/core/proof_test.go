@@ -512,3 +512,22 @@ func TestWhoStillRuns(t *testing.T) {
 		t.Error("one that was just created")
 	}
 }
+
+// A cluster that gives each namespace users of its own, such as OpenShift, rejects a pod that names another one. Elsewhere, a volume is
+// only given to the group that the pod names.
+func TestTheUsersOfPods(t *testing.T) {
+	for _, asUser := range []bool{false, true} {
+		pod := (&Proof{ID: "abcde", AsUser: asUser}).newPod("write", "write", []string{data})
+		s := pod.Spec.SecurityContext
+		for _, id := range []*int64{s.RunAsUser, s.RunAsGroup, s.FSGroup} {
+			if (id != nil) != asUser || id != nil && *id != nobody {
+				t.Errorf("as user: %t: %+v", asUser, s)
+			}
+		}
+		for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+			if c.SecurityContext.RunAsUser != nil || c.SecurityContext.RunAsGroup != nil {
+				t.Errorf("container %s: %+v", c.Name, c.SecurityContext)
+			}
+		}
+	}
+}
