@@ -51,8 +51,9 @@ var _ = Describe("a quiesced snapshot", Ordered, func() {
 	never := local.Behavior{Refusals: []local.Refusal{{Call: "CreateSnapshot", Code: "UNAVAILABLE", Message: "try again"}}}
 	uploads := local.Behavior{Upload: "1h"}
 
-	// run runs the script of a sample in a namespace, and returns its exit code and what the session has run.
-	run := func(ctx context.Context, sample, namespace string, env ...string) (code int, session string) {
+	// run runs the script of a sample in a namespace, and returns its exit code and what the session has run. The lock is held for 30 s at
+	// most, or for a time that is given.
+	run := func(ctx context.Context, sample, namespace, atMost string, env ...string) (code int, session string) {
 		GinkgoHelper()
 		text, err := os.ReadFile(filepath.Join(root, "config", "samples", "quiesce", sample+".yaml"))
 		Expect(err).NotTo(HaveOccurred())
@@ -60,7 +61,7 @@ var _ = Describe("a quiesced snapshot", Ordered, func() {
 		Expect(yaml.Unmarshal(text, job)).To(Succeed())
 		dir := GinkgoT().TempDir()
 		script := strings.NewReplacer("snapshot db --namespace=my-app ", "snapshot nightly --namespace="+namespace+" ",
-			"--timeout=30s", "--timeout="+timeout.String(), "/tmp/", dir+"/").
+			"--timeout=30s", "--timeout="+atMost, "/tmp/", dir+"/").
 			Replace(job.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Args[0])
 		for name, program := range map[string]string{
 			"mysql": fakeClient, "psql": fakeClient, "kubectl-snapsched": "#!/bin/bash\nexec " + plugin + ` "$@"` + "\n",
@@ -83,7 +84,11 @@ var _ = Describe("a quiesced snapshot", Ordered, func() {
 			cluster.BoundClaims(ctx, namespace, 2)
 			cluster.Schedule(ctx, namespace, suspended)
 			cluster.Behave(namespace, b)
-			got, session := run(ctx, sample, namespace)
+			atMost := "30s"
+			if code != 0 {
+				atMost = timeout.String()
+			}
+			got, session := run(ctx, sample, namespace, atMost)
 			Expect(got).To(Equal(code))
 			Expect(strings.TrimSpace(session)).To(HaveSuffix(last), "the lock ends with the session")
 			all := cluster.Snapshots(ctx, namespace)
@@ -105,7 +110,7 @@ var _ = Describe("a quiesced snapshot", Ordered, func() {
 		namespace := cluster.Namespace(ctx, "quiesce-lost")
 		cluster.BoundClaims(ctx, namespace, 1)
 		cluster.Schedule(ctx, namespace, suspended)
-		code, session := run(ctx, "mysql", namespace, "LOSES_SESSION=1")
+		code, session := run(ctx, "mysql", namespace, "30s", "LOSES_SESSION=1")
 		Expect(code).To(Equal(1))
 		Expect(session).NotTo(ContainSubstring("UNLOCK"))
 	}, NodeTimeout(time.Minute))
