@@ -80,8 +80,8 @@ const (
 	AnnotationHolders = Prefix + "holders"
 
 	// AnnotationVerifiedAt is when a drill of a VolumeSnapshot, a trial restore, last succeeded, in
-	// RFC 3339. Of this annotation and AnnotationVerifyFailed the later one counts. A malformed
-	// value is ignored, and one in the future until its time.
+	// RFC 3339. The later of this annotation and AnnotationVerifyFailed counts. A malformed value is
+	// ignored, and a time in the future until it has come.
 	AnnotationVerifiedAt = Prefix + "verified-at"
 
 	// AnnotationVerifyFailed is when a drill of a VolumeSnapshot last failed, and why: an RFC 3339
@@ -95,9 +95,9 @@ const (
 	// one, on the PVC.
 	AnnotationRollback = Prefix + "rollback"
 
-	// AnnotationRollbackPrefix begins the record of a rollback by the kubectl plugin, whose ID
-	// follows, on the PersistentVolume that it put under a PVC. The plugin resumes and undoes
-	// rollbacks by it.
+	// AnnotationRollbackPrefix is the key of the record of a rollback, followed by its ID, on the
+	// PersistentVolume that the kubectl plugin put under a PVC. By this record, the plugin resumes and
+	// undoes the rollback.
 	AnnotationRollbackPrefix = Prefix + "rollback-"
 
 	// AnnotationRollbackOf is the name of the PVC that is rolled back, on what a rollback by the
@@ -105,27 +105,28 @@ const (
 	AnnotationRollbackOf = Prefix + "rollback-of"
 
 	// AnnotationCopyOf is the VolumeSnapshot, as namespace/name/UID, of which the kubectl plugin
-	// makes a copy in another namespace, on the VolumeSnapshotContent that exists meanwhile.
+	// makes a copy in another namespace, on the temporary VolumeSnapshotContent.
 	AnnotationCopyOf = Prefix + "copy-of"
 )
 
 // LabelCopyTo is the namespace for which the kubectl plugin made a VolumeSnapshotContent, on
-// that content. The plugin finds by it what an interrupted copy has left.
+// that content. By this label, the plugin finds what an interrupted copy has left.
 const LabelCopyTo = Prefix + "copy-to"
 
 // LabelDrill is the UID of the VolumeSnapshot that a drill of the kubectl plugin restores, on
-// its Job, pod and PVC. Nothing is decided by it.
+// its Job, pod and PVC. It decides nothing.
 const LabelDrill = Prefix + "drill"
 
 // LabelProof is the ID of a proof of the storage by the kubectl plugin, on its namespace and on the
-// VolumeSnapshotContent that it makes. What an interrupted one has left is found by it.
+// VolumeSnapshotContent that it makes. By this label, the plugin finds what an interrupted proof has
+// left.
 const LabelProof = Prefix + "proof"
 
-// AnnotationProofRenewed is when a proof by the kubectl plugin was last seen to run, in RFC 3339, on
-// what has LabelProof. After ten minutes, the next proof removes it.
+// AnnotationProofRenewed is when a running proof by the kubectl plugin last renewed its objects, those
+// with LabelProof, in RFC 3339. If that was ten minutes ago, the next proof removes them.
 const AnnotationProofRenewed = Prefix + "proof-renewed"
 
-// Annotations of a VolumeSnapshotClass: what the storage of its driver can take, as numbers from 1 on,
+// Annotations of a VolumeSnapshotClass: what the storage of its driver can take, as positive numbers,
 // such as "20". Of several classes of a driver the strictest value holds, whichever class is used. A
 // malformed value is ignored, and is the problem InvalidClassAnnotation of the schedules that use the
 // driver.
@@ -139,11 +140,11 @@ const (
 	// that failed, or that a newer ready one of their PVC followed, do not count.
 	AnnotationMaxPending = Prefix + "max-pending"
 
-	// AnnotationMaxPerVolume is how many snapshots of one PVC may exist at a time, over all
-	// schedules, those that are being deleted included.
+	// AnnotationMaxPerVolume is how many snapshots of one PVC may exist at a time under all
+	// schedules, including those that are being deleted.
 	AnnotationMaxPerVolume = Prefix + "max-per-volume"
 
-	// AnnotationMinSpacing is the least time between the creation of two snapshots of one PVC, over
+	// AnnotationMinSpacing is the minimum time between the creation of two snapshots of one PVC under
 	// all schedules: a duration such as 10m.
 	AnnotationMinSpacing = Prefix + "min-spacing"
 )

@@ -122,8 +122,8 @@ func (k *keyStatus) addReady(child *schedule, outdated bool) {
 	}
 }
 
-const outdatedMessage = "the operator cannot write the status of the SnapshotSchedule, so what it says is outdated; " +
-	"the SnapshotSchedule may be too large, or somebody changes it all the time; the log of the operator says why"
+const outdatedMessage = "the operator cannot write the status of the SnapshotSchedule, which is therefore outdated; " +
+	"the SnapshotSchedule may be too large, or somebody keeps changing it; the operator's log says why"
 
 // deletingMessage says what a child waits for that is being deleted.
 func deletingMessage(child *schedule) string {

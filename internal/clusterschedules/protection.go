@@ -80,7 +80,7 @@ func (c *protections) addOld(k *keyStatus) {
 // and none is unknown for another reason than that its first snapshots are pending.
 func setProtected(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, c protections) {
 	status, reason, message := metav1.ConditionUnknown, v1alpha1.ReasonNoMatchingClaims,
-		"no namespace is selected that has a PersistentVolumeClaim which can be snapshotted now"
+		"no selected namespace has a PersistentVolumeClaim that can be snapshotted now"
 	switch {
 	case c.old > 0:
 		why := c.worst.Protection.Message

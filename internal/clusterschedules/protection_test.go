@@ -63,9 +63,9 @@ func TestProtected(t *testing.T) {
 		want string
 	}{
 		"none selected": {[]*keyStatus{detached},
-			"Unknown NoMatchingClaims 3: no namespace is selected that has a PersistentVolumeClaim which can be snapshotted now"},
+			"Unknown NoMatchingClaims 3: no selected namespace has a PersistentVolumeClaim that can be snapshotted now"},
 		"nothing to protect": {[]*keyStatus{key("a", v1alpha1.ReasonNoMatchingClaims, 0)},
-			"Unknown NoMatchingClaims 3: no namespace is selected that has a PersistentVolumeClaim which can be snapshotted now"},
+			"Unknown NoMatchingClaims 3: no selected namespace has a PersistentVolumeClaim that can be snapshotted now"},
 		"all current": {[]*keyStatus{current, current, detached}, "True RecoveryPointsCurrent 3: 2 namespaces protected"},
 		"some pending": {[]*keyStatus{current, pending, unknown},
 			"True RecoveryPointsCurrent 3: 1 namespace protected; the first snapshots of 2 more are pending"},

@@ -97,8 +97,8 @@ func problemOf(f mapcontroller.Failure) problem {
 		p.Reason = v1alpha1.ReasonCreateFailed
 		if errors.Is(f.Err, mapcontroller.ErrNameCollision) {
 			p.Reason = v1alpha1.ReasonNameCollision
-			p.Message = fmt.Sprintf("SnapshotSchedule %s exists and is not this ClusterSnapshotSchedule's; "+
-				"delete it with --cascade=orphan, which keeps its snapshots, or give it both labels to have it adopted", f.Object.GetName())
+			p.Message = fmt.Sprintf("SnapshotSchedule %s exists, but does not belong to this ClusterSnapshotSchedule; "+
+				"delete it with --cascade=orphan, which keeps its snapshots, or set both labels to have it adopted", f.Object.GetName())
 		}
 	case mapcontroller.VerbUpdate:
 		p.Reason = v1alpha1.ReasonUpdateFailed

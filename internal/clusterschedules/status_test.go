@@ -308,8 +308,8 @@ func TestReport(t *testing.T) {
 		"an adoption refused":      {decided: &keyStatus{}, outcome: fail(mapcontroller.VerbAdopt, refused), want: []string{"AdoptionRefused"}, wantEvent: "Warning AdoptionRefused"},
 		"a release refused":        {outcome: fail(mapcontroller.VerbRelease, refused), want: []string{"ReleaseFailed"}, wantEvent: "Warning ReleaseFailed"},
 		"refused again": {
-			previous: &keyStatus{Problems: []problem{{"shop", "NameCollision", "SnapshotSchedule gold exists and is not this ClusterSnapshotSchedule's; " +
-				"delete it with --cascade=orphan, which keeps its snapshots, or give it both labels to have it adopted"}}},
+			previous: &keyStatus{Problems: []problem{{"shop", "NameCollision", "SnapshotSchedule gold exists, but does not belong to this ClusterSnapshotSchedule; " +
+				"delete it with --cascade=orphan, which keeps its snapshots, or set both labels to have it adopted"}}},
 			decided: &keyStatus{}, outcome: fail(mapcontroller.VerbCreate, collision), want: []string{"NameCollision"}},
 		"with a problem of the child": {
 			decided: &keyStatus{Problems: []problem{{"shop", "SnapshotsFailing", "why"}}},

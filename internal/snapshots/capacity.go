@@ -81,7 +81,7 @@ func (c *capacity) number(class client.Object, annotation string) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		c.refuse(class, annotation, "a number from 1 on")
+		c.refuse(class, annotation, "a positive integer")
 		return 0
 	}
 	return n
@@ -235,7 +235,7 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 	}
 	switch {
 	case all:
-		keeps = "every snapshot per PVC"
+		keeps = "every snapshot of a PVC"
 	case v.held > 0:
 		keeps += fmt.Sprintf(", %d with a hold included,", v.held)
 	}
@@ -267,7 +267,7 @@ func guessText(guessed bool) string {
 	if !guessed {
 		return ""
 	}
-	return "; the driver of the PVC is unknown, so which limits hold is a guess: a class that the schedule names ends it"
+	return "; the driver of the PVC is unknown, so the limits are a guess: name a class in the schedule"
 }
 
 // maxTerminating is how many bytes the names of snapshots that are being deleted may have.

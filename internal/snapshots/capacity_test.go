@@ -53,7 +53,7 @@ func TestCapacityOfADriver(t *testing.T) {
 		"another driver": {classes: classes{limited(class("a", "other.example.com"), "max-pending", "1")}},
 		"zero":           {classes: classes{limited(class("a", testDriver), "max-pending", "0")}, wantInvalid: "max-pending"},
 		"negative":       {classes: classes{limited(class("a", testDriver), "max-in-flight", "-1")}, wantInvalid: "max-in-flight"},
-		"no number":      {classes: classes{limited(class("a", testDriver), "max-per-volume", "three")}, wantInvalid: `"three", which is not a number`},
+		"no number":      {classes: classes{limited(class("a", testDriver), "max-per-volume", "three")}, wantInvalid: `"three", which is not a positive integer`},
 		"no duration":    {classes: classes{limited(class("a", testDriver), "min-spacing", "10")}, wantInvalid: `"10", which is not a duration`},
 		"no spacing":     {classes: classes{limited(class("a", testDriver), "min-spacing", "0s")}, wantInvalid: "min-spacing"},
 		"hostile text":   {classes: classes{limited(class("a", testDriver), "max-pending", "\x1b[2J"+strings.Repeat("x", 1000))}, wantInvalid: "it is ignored"},
@@ -197,7 +197,7 @@ func TestMapOfAVolumeWithPlaces(t *testing.T) {
 		},
 		"it keeps everything": {
 			schedule: every("6h"), class: three, own: series{ready(time.Hour)},
-			wantProblem: "keeps every snapshot per PVC and needs a place for the next; class fast allows 3",
+			wantProblem: "keeps every snapshot of a PVC and needs a place for the next; class fast allows 3",
 		},
 		"there are more than a maxCount would leave": {
 			schedule: every("6h").ttl("18h"), class: three, own: series{ready(time.Hour), ready(7 * time.Hour), ready(13 * time.Hour)},

@@ -89,7 +89,7 @@ func (p *program) mismatch(of *subject, seen mapcontroller.Observation) Problem 
 	}
 	if n := len(of.claims); n > backup.MaxGroup {
 		return Problem{Reason: v1alpha1.ReasonGroupTooLarge, Message: fmt.Sprintf(
-			"the group has %d PVCs, and may have %d: divide it by a label, with spec.group.byLabel; the labels that they have: "+
+			"the group has %d PVCs, and the maximum is %d: divide it by a label, with spec.group.byLabel; to see the labels: "+
 				"kubectl get pvc -n '%s' --show-labels", n, backup.MaxGroup, p.schedule.Namespace)}
 	}
 	var others []string

@@ -16,7 +16,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
-const pausedMessage = "the API server's clock and the manager's differ too much to know the age of snapshots: nothing is deleted"
+const pausedMessage = "the clocks of the API server and the operator differ too much to know the age of snapshots: nothing is deleted"
 
 func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, claims, snapshots int, sum combined) {
 	notes := remarks(sum) + from.unrecordedText(now, s)
@@ -29,7 +29,7 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, cla
 			strings.TrimPrefix(failingText(sum, claims), "; ")+notes)
 	case sum.Refused > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			fmt.Sprintf("changes to snapshots are refused or do not end for %s%s%s",
+			fmt.Sprintf("changes to snapshots are refused or do not finish for %s%s%s",
 				pvcs(sum.Refused), report.Example(sum.Refused), first(sum.FirstRefused))+notes)
 	case s.Spec.Suspend:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
@@ -130,7 +130,7 @@ func setProtected(now time.Time, s *v1alpha1.SnapshotSchedule, c protections) {
 		waits = fmt.Sprintf("; the first snapshots of %d more are pending", c.pending)
 	}
 	status, reason, message := metav1.ConditionUnknown, v1alpha1.ReasonNoMatchingClaims,
-		"no PersistentVolumeClaim is selected that can be snapshotted now"
+		"no selected PersistentVolumeClaim can be snapshotted now"
 	switch {
 	case c.old > 0:
 		status, reason = metav1.ConditionFalse, v1alpha1.ReasonRecoveryPointsOld
@@ -141,8 +141,8 @@ func setProtected(now time.Time, s *v1alpha1.SnapshotSchedule, c protections) {
 		message = pvcs(c.current) + " with a ready snapshot of a recent slot" + waits
 	case c.unsnapshottable > 0 && c.pending == 0:
 		status, reason = metav1.ConditionFalse, v1alpha1.ReasonNotSnapshottable
-		message = fmt.Sprintf("no snapshot can be taken of any PersistentVolumeClaim; e.g. %s: %s; "+
-			"create a VolumeSnapshotClass, or leave them out with storageClassNames, the selector or annotation %s",
+		message = fmt.Sprintf("no selected PersistentVolumeClaim can be snapshotted; for example %s: %s; "+
+			"create a VolumeSnapshotClass, or exclude them with storageClassNames, the selector or annotation %s",
 			c.first.name(), report.Text(string(c.first.SkipReason), maxFirst), v1alpha1.AnnotationExclude)
 	case c.pending > 0:
 		reason = v1alpha1.ReasonFirstSnapshotsPending

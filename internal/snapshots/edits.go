@@ -180,8 +180,8 @@ func (n keptForNow) reason() string {
 func keptMessage(s *v1alpha1.SnapshotSchedule, from origin, n keptForNow, total int) string {
 	g := delaysOf(s, from) // an unrecorded change is reported as ClockSkew
 	if g.edited {
-		return fmt.Sprintf("the spec is not that of the template of ClusterSnapshotSchedule %s: %d of %d VolumeSnapshots would be deleted, "+
-			"and are kept until it is", s.Name, n.changed+n.adopted, total)
+		return fmt.Sprintf("the spec differs from the template of ClusterSnapshotSchedule %s: %d of %d VolumeSnapshots would be deleted, "+
+			"and are kept until the two are equal", s.Name, n.changed+n.adopted, total)
 	}
 	until := "until " + g.until(n.reason()).UTC().Format(time.RFC3339)
 	text := fmt.Sprintf("the spec changed: %d of %d VolumeSnapshots would be deleted under generation %d, and are kept %s",

@@ -54,7 +54,7 @@ func namesOfDesired(d mapcontroller.Decision) (names []string) {
 	return names
 }
 
-const theGuess = "which limits hold is a guess"
+const theGuess = "the limits are a guess"
 
 // The limits of a driver that no PVC of the group names, and what they make wait, or refuse.
 //
@@ -232,7 +232,7 @@ func TestProblemsOfGroupsEndWithTheCommandThatHelps(t *testing.T) {
 		},
 		"a member is lost": {
 			groupCase{groups: []groupBuilder{group(time.Hour, "a b", "a")}},
-			"is ready, and holds no data of b: kubectl describe -n 'shop' volumegroupsnapshot 'g1h0m0s'",
+			"is ready, but holds no data of b: kubectl describe -n 'shop' volumegroupsnapshot 'g1h0m0s'",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -188,7 +188,7 @@ func TestMapGroup(t *testing.T) {
 		"takes none while the kind is missing":              {missing: true, groups: nil, wantProblem: v1alpha1.ReasonGroupSnapshotAPIMissing},
 		"nor says that it lacks a class then":               {missing: true, claims: []claimBuilder{claim("a").of(driverA)}, wantProblem: v1alpha1.ReasonGroupSnapshotAPIMissing},
 		"takes none while its labels match another PVC":     {others: []claimBuilder{claim("x").member()}, wantProblem: v1alpha1.ReasonGroupMismatch, wantMessage: "x"},
-		"takes none of too many PVCs":                       {claims: hundred, wantProblem: v1alpha1.ReasonGroupTooLarge, wantMessage: "they have: kubectl get pvc -n 'shop' --show-labels"},
+		"takes none of too many PVCs":                       {claims: hundred, wantProblem: v1alpha1.ReasonGroupTooLarge, wantMessage: "to see the labels: kubectl get pvc -n 'shop' --show-labels"},
 		"takes none while a PVC is not bound":               {claims: []claimBuilder{claim("a"), claim("b").phase(corev1.ClaimPending)}, groups: []groupBuilder{group(13*time.Hour, "a b", "a b")}, wantProblem: v1alpha1.ReasonGroupStopped, wantMessage: "PVC b: not Bound"},
 		"takes none of several drivers":                     {claims: []claimBuilder{claim("a").of(driverA), claim("b").of(driverB)}, related: both, wantProblem: v1alpha1.ReasonMixedDrivers, wantMessage: driverB},
 		"takes none of a driver without a class":            {claims: []claimBuilder{claim("a").of(driverA)}, related: append(both, groupClass("x", driverB, true)), wantProblem: v1alpha1.ReasonNoGroupSnapshotClass},

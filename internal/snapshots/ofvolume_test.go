@@ -183,7 +183,7 @@ func TestLimitsOfAnUnknownDriver(t *testing.T) {
 
 // Contract: LIMIT-9.
 func TestAGuessedLimitSaysSo(t *testing.T) {
-	const want = "the driver of the PVC is unknown, so which limits hold is a guess: a class that the schedule names ends it"
+	const want = "the driver of the PVC is unknown, so the limits are a guess: name a class in the schedule"
 	full := mapCase{
 		schedule: every("6h"), snapshots: series{ready(7 * time.Hour)},
 		classes: classes{limited(class("fast", testDriver), "max-per-volume", "1")},
@@ -282,8 +282,8 @@ func TestGroupWaitsSaysWhatHasThePlaces(t *testing.T) {
 	f.clock.SetTime(in(time.Hour))
 	ask()
 	p := f.shortage(req, testDriver)
-	const want = "the group needs 2 places, and found no room while driver csi.example.com was reserved for this namespace: " +
-		"of the 2 of max-pending, this namespace has 0, and others have 1; those of this namespace: kubectl snapsched list -n 'shop'"
+	const want = "the group needs 2 places, but found no room while driver csi.example.com was reserved for this namespace: " +
+		"of 2 (max-pending), this namespace uses 0 and others use 1; to list those of this namespace: kubectl snapsched list -n 'shop'"
 	if p.Reason != v1alpha1.ReasonGroupWaits || p.Message != want || p.fails() {
 		t.Errorf("the problem is %+v", p)
 	}

@@ -247,7 +247,7 @@ func (o origin) confirmHint(s *v1alpha1.SnapshotSchedule) string {
 
 // differsMessage says that the specs differ, and what that means.
 func differsMessage(s *v1alpha1.SnapshotSchedule) string {
-	return fmt.Sprintf("the spec is not that of the template of ClusterSnapshotSchedule %s: snapshots are taken by the template's, "+
-		"and none is deleted until the two are equal; why the spec is not put back: "+
+	return fmt.Sprintf("the spec differs from the template of ClusterSnapshotSchedule %s: snapshots are taken as the template says, "+
+		"and none is deleted until the two are equal; why the spec is not reverted: "+
 		"kubectl describe clustersnapshotschedule '%s'", s.Name, s.Name)
 }

@@ -602,7 +602,7 @@ func TestSetStatusOfAChildNamesTheFleet(t *testing.T) {
 				}
 				hint := strings.HasSuffix(c.Message, "; to delete them, and what waits in all other namespaces, now: "+
 					"kubectl snapsched confirm --cluster-schedule='backup'")
-				edited := strings.HasPrefix(c.Message, "the spec is not that of the template of ClusterSnapshotSchedule backup: 1 of 3 ")
+				edited := strings.HasPrefix(c.Message, "the spec differs from the template of ClusterSnapshotSchedule backup: 1 of 3 ")
 				if c.Reason != tc.want || hint != tc.hint || edited != strings.HasPrefix(name, "another spec") ||
 					strings.Contains(c.Message, "annotate snapshotschedule") {
 					t.Errorf("got %s: %s", c.Reason, c.Message)

@@ -158,7 +158,7 @@ func TestSetStatusProtected(t *testing.T) {
 		wantReason  string
 		wantMessage string
 	}{
-		"none": {nil, metav1.ConditionUnknown, v1alpha1.ReasonNoMatchingClaims, "no PersistentVolumeClaim is selected that can be snapshotted now"},
+		"none": {nil, metav1.ConditionUnknown, v1alpha1.ReasonNoMatchingClaims, "no selected PersistentVolumeClaim can be snapshotted now"},
 		"all": {[]*keyStatus{current, {Claim: "s", SkipReason: "not Bound"}}, metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent,
 			"1 PersistentVolumeClaim with a ready snapshot of a recent slot"},
 		"some are pending": {[]*keyStatus{current, pending}, metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent,
@@ -171,8 +171,8 @@ func TestSetStatusProtected(t *testing.T) {
 			"1 PersistentVolumeClaim has no ready snapshot of this schedule yet; none is due"},
 		"none can be snapshotted": {[]*keyStatus{{Claim: "a", SkipReason: "NotSnapshottable: why"}, {Claim: "s", SkipReason: "not Bound"}},
 			metav1.ConditionFalse, v1alpha1.ReasonNotSnapshottable,
-			"no snapshot can be taken of any PersistentVolumeClaim; e.g. a: NotSnapshottable: why; create a VolumeSnapshotClass, " +
-				"or leave them out with storageClassNames, the selector or annotation snapshots.mapcontroller.dev/exclude"},
+			"no selected PersistentVolumeClaim can be snapshotted; for example a: NotSnapshottable: why; create a VolumeSnapshotClass, " +
+				"or exclude them with storageClassNames, the selector or annotation snapshots.mapcontroller.dev/exclude"},
 		"one cannot be snapshotted": {[]*keyStatus{{Claim: "a", SkipReason: "NotSnapshottable: why"}, current},
 			metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent, "1 PersistentVolumeClaim with a ready snapshot of a recent slot"},
 		"one cannot be snapshotted, one is pending": {[]*keyStatus{{Claim: "a", SkipReason: "NotSnapshottable: why"}, pending},

@@ -124,7 +124,7 @@ func TestReportFailedWrites(t *testing.T) {
 		},
 		"name taken": {
 			failure(mapcontroller.VerbCreate, fmt.Errorf("%w: x", mapcontroller.ErrNameCollision)), v1alpha1.ReasonNameCollision,
-			"VolumeSnapshot data-20260615120000-abc exists and is not this schedule's",
+			"VolumeSnapshot data-20260615120000-abc exists, but does not belong to this schedule",
 		},
 		"refused adoption": {
 			failure(mapcontroller.VerbAdopt, fmt.Errorf("%w: the owner is gone", mapcontroller.ErrAdoptionRefused)), v1alpha1.ReasonAdoptionRefused,

@@ -108,7 +108,7 @@ func snapshotKeepsClaim(o observed) (found []Problem, next time.Time) {
 				more = fmt.Sprintf(" (and %d more)", n)
 			}
 			found = append(found, Problem{Claim: claim.GetName(), Reason: v1alpha1.ReasonSnapshotKeepsClaim, Message: withCommand(fmt.Sprintf(
-				"the PVC is being deleted, and stays until VolumeSnapshot %s%s is ready or deleted", keep[0].GetName(), more),
+				"the PVC is being deleted, but stays until VolumeSnapshot %s%s is ready or deleted", keep[0].GetName(), more),
 				fmt.Sprintf(": kubectl delete -n '%s' %s", claim.GetNamespace(), what))})
 		}
 	}
@@ -158,7 +158,7 @@ func restorePending(o observed) (found []Problem, next time.Time) {
 		more = fmt.Sprintf(" (and %d more PVCs)", pending-1)
 	}
 	return []Problem{{Claim: o.claimName(), Reason: v1alpha1.ReasonRestorePending, Message: withCommand(fmt.Sprintf(
-		"PVC %s/%s%s is restored from VolumeSnapshot %s, and Pending for more than %s; the snapshot is kept as long",
+		"PVC %s/%s%s is restored from VolumeSnapshot %s, but has been Pending for more than %s; until it is bound, the snapshot is kept",
 		first.GetNamespace(), first.GetName(), more, from, restorePatience),
 		fmt.Sprintf(": kubectl describe -n '%s' pvc '%s'", first.GetNamespace(), first.GetName()))}}, next
 }
@@ -178,12 +178,12 @@ func deletionStuck(o observed) (found []Problem, next time.Time) {
 	}
 	oldest := slices.MinFunc(stuck, func(a, b client.Object) int { return a.GetDeletionTimestamp().Compare(b.GetDeletionTimestamp().Time) })
 	message := fmt.Sprintf("%s %s", backup.Noun(oldest), oldest.GetName())
-	if n := len(stuck); n > 1 {
-		message = fmt.Sprintf("%d %ss, the oldest of them %s,", n, backup.Noun(oldest), oldest.GetName())
+	if n := len(stuck) - 1; n > 0 {
+		message += fmt.Sprintf(" (and %d more)", n)
 	}
-	message += fmt.Sprintf(" being deleted for more than %s, which the storage does not finish", o.program.stuckAfter())
+	message += fmt.Sprintf(" has been terminating for more than %s: the storage does not finish the deletion", o.program.stuckAfter())
 	if places(b.Whole.Snapshots) == 0 {
-		message += fmt.Sprintf("; while %d are, retention deletes no other", maxDeleting)
+		message += fmt.Sprintf("; while %d are terminating, retention deletes no others of this PVC", maxDeleting)
 	}
 	return []Problem{{Claim: o.claimName(), Reason: v1alpha1.ReasonDeletionStuck, Message: message + "; " + askStorage(oldest)}}, next
 }
@@ -287,7 +287,7 @@ func snapshotOverdue(o observed) (found []Problem, next time.Time) {
 		blocker := &o.of.backups.Whole.Snapshots[take.Blocker]
 		message += fmt.Sprintf("; %s %s blocks it", o.of.noun(), blocker.Name)
 		if blocker.Deleting {
-			message += ", being deleted"
+			message += " and is being deleted"
 		}
 		message = withCommand(message, o.describe(blocker.Name))
 	}
@@ -336,7 +336,7 @@ func groupIncomplete(o observed) (found []Problem, next time.Time) {
 		}
 	}
 	name := b.outputs[i].GetName()
-	message := withCommand(fmt.Sprintf("VolumeGroupSnapshot %s is ready, and %s", name, strings.Join(what, ", and ")), o.describe(name))
+	message := withCommand(fmt.Sprintf("VolumeGroupSnapshot %s is ready, but %s", name, strings.Join(what, ", and ")), o.describe(name))
 	return []Problem{{Reason: v1alpha1.ReasonGroupIncomplete, Message: message}}, time.Time{}
 }
 
@@ -384,7 +384,7 @@ func scheduleProblem(s *v1alpha1.SnapshotSchedule, from origin) Problem {
 	return Problem{
 		Reason: v1alpha1.ReasonInvalidRequestedAt,
 		Message: fmt.Sprintf(
-			"annotation %s counts for nothing: ClusterSnapshotSchedule %s owns this schedule, and only its requests count here: %s",
+			"annotation %s is ignored, because ClusterSnapshotSchedule %s owns this schedule: make requests there: %s",
 			v1alpha1.AnnotationRequestedAt, s.Name, requestOf(s, from)),
 	}
 }

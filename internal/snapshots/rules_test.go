@@ -215,7 +215,7 @@ func TestWhatSnapshotsShowEndsWithTheCommandThatHelps(t *testing.T) {
 			"VolumeSnapshot data-1 is cut but not ready, and the next one waits for it" + silent + ": kubectl describe -n 'shop' volumesnapshot 'data-1'",
 		}},
 		"blocked by one that is being deleted": {one, []retention.Snapshot{going}, retention.Take{Block: retention.BlockedUncut}, []string{
-			overdueMessage + "; VolumeSnapshot data-1 blocks it, being deleted: kubectl describe -n 'shop' volumesnapshot 'data-1'",
+			overdueMessage + "; VolumeSnapshot data-1 blocks it and is being deleted: kubectl describe -n 'shop' volumesnapshot 'data-1'",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -69,12 +69,12 @@ func TestSetStatusReady(t *testing.T) {
 			every("6h"), known(3, withProblem("b", v1alpha1.ReasonDeleteFailed, "m"), withProblem("a", v1alpha1.ReasonAdoptionRefused, "n"),
 				withProblem("c", v1alpha1.ReasonSnapshotSlow, "slow")),
 			metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			"changes to snapshots are refused or do not end for 2 PersistentVolumeClaims, for example b: DeleteFailed: m",
+			"changes to snapshots are refused or do not finish for 2 PersistentVolumeClaims, for example b: DeleteFailed: m",
 		},
 		"refused deletes while suspended": {
 			every("6h").suspended(), known(1, withProblem("b", v1alpha1.ReasonReleaseFailed, "m")),
 			metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			"changes to snapshots are refused or do not end for 1 PersistentVolumeClaim: b: ReleaseFailed: m",
+			"changes to snapshots are refused or do not finish for 1 PersistentVolumeClaim: b: ReleaseFailed: m",
 		},
 		"refused deletes, and failing": {
 			every("6h"), known(2, failed, withProblem("b", v1alpha1.ReasonDeleteFailed, "m")),
@@ -486,7 +486,7 @@ func TestSetStatusNamesARefusedWriteThatIsNotListed(t *testing.T) {
 	}
 	setStatus(noon, s, known(12, keys...))
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
-	if want := "changes to snapshots are refused or do not end for 2 PersistentVolumeClaims, for example y: DeleteFailed: denied"; ready.Message != want {
+	if want := "changes to snapshots are refused or do not finish for 2 PersistentVolumeClaims, for example y: DeleteFailed: denied"; ready.Message != want {
 		t.Errorf("Ready is %s: %s, want %s", ready.Reason, ready.Message, want)
 	}
 }

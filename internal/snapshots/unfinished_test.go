@@ -103,7 +103,7 @@ func TestDeletesThatDoNotEndAreAProblem(t *testing.T) {
 	}{
 		"after readyDeadline": {
 			mapCase{schedule: every("6h").readyDeadline("10m"), snapshots: series{ready(day).deletingSince(ago(10 * time.Minute))}},
-			"VolumeSnapshot 24h0m0s being deleted for more than 10m0s", time.Time{},
+			"VolumeSnapshot 24h0m0s has been terminating for more than 10m0s", time.Time{},
 		},
 		"not before": {
 			mapCase{schedule: every("6h").readyDeadline("10m"), snapshots: series{ready(day).deletingSince(ago(10*time.Minute - time.Second))}},
@@ -118,7 +118,7 @@ func TestDeletesThatDoNotEndAreAProblem(t *testing.T) {
 		},
 		"with how many there are, and the oldest": {
 			mapCase{schedule: every("6h"), snapshots: series{ready(day).deletingSince(ago(2 * time.Hour)), ready(2 * day).deletingSince(ago(3 * time.Hour))}},
-			"2 VolumeSnapshots, the oldest of them 48h0m0s,", time.Time{},
+			"VolumeSnapshot 48h0m0s (and 1 more) has been terminating", time.Time{},
 		},
 		"with the command that says why": {
 			mapCase{schedule: every("6h"), snapshots: series{stuck}},
@@ -135,10 +135,10 @@ func TestDeletesThatDoNotEndAreAProblem(t *testing.T) {
 			mapCase{schedule: every("6h"), snapshots: series{uncut(day).deletingSince(ago(time.Hour))}}, "", time.Time{},
 		},
 		"of a PVC that is not Bound": {
-			mapCase{schedule: every("6h"), claim: claim("data").phase(corev1.ClaimPending), snapshots: series{stuck}}, "being deleted", time.Time{},
+			mapCase{schedule: every("6h"), claim: claim("data").phase(corev1.ClaimPending), snapshots: series{stuck}}, "terminating", time.Time{},
 		},
-		"of a PVC that is gone":         {mapCase{schedule: every("6h"), gone: true, snapshots: series{stuck}}, "being deleted", time.Time{}},
-		"of a PVC that is not selected": {mapCase{schedule: every("6h"), tombstone: true, snapshots: series{stuck}}, "being deleted", time.Time{}},
+		"of a PVC that is gone":         {mapCase{schedule: every("6h"), gone: true, snapshots: series{stuck}}, "terminating", time.Time{}},
+		"of a PVC that is not selected": {mapCase{schedule: every("6h"), tombstone: true, snapshots: series{stuck}}, "terminating", time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := tc.decider(t)(tc.observe())
@@ -237,7 +237,7 @@ func TestDeletesOfGroupsThatDoNotEnd(t *testing.T) {
 		tc := groupCase{schedule: every("6h").grouped().ttl("30d"), groups: append(stuck(n), now, old, older)}
 		d := tc.decide(t)
 		message := messageOf(t, statusOf(d), v1alpha1.ReasonDeletionStuck)
-		if len(d.Delete) != want || !strings.Contains(message, fmt.Sprintf("%d VolumeGroupSnapshots, the oldest", n)) {
+		if len(d.Delete) != want || !strings.Contains(message, fmt.Sprintf(" (and %d more) has been terminating", n-1)) {
 			t.Errorf("%d: deletes %v, problem %q", n, deletesOf(d), message)
 		}
 		tc.claims, tc.others = []claimBuilder{}, nil
@@ -402,7 +402,7 @@ func TestRestoresThatStayPendingAreAProblem(t *testing.T) {
 		want    string
 		next    time.Time
 	}{
-		"after an hour": {[]client.Object{restore("r", time.Hour, "1h0m0s")}, "PVC shop/r is restored from VolumeSnapshot 1h0m0s, and Pending", time.Time{}},
+		"after an hour": {[]client.Object{restore("r", time.Hour, "1h0m0s")}, "PVC shop/r is restored from VolumeSnapshot 1h0m0s, but has been Pending", time.Time{}},
 		"not before":    {[]client.Object{restore("r", 59*time.Minute+50*time.Second, "1h0m0s")}, "", in(10 * time.Second)},
 		"the oldest":    {[]client.Object{restore("r", 2*time.Hour, "1h0m0s"), restore("q", 3*time.Hour, "7h0m0s")}, "PVC shop/q (and 1 more PVCs)", time.Time{}},
 		"of another":    {[]client.Object{restore("r", time.Hour, "other")}, "", time.Time{}},

@@ -64,7 +64,7 @@ func (p *pendingSlot) waitsFor() (text string) {
 	case limits.Pending:
 		text = fmt.Sprintf("too many snapshots of %s are not ready yet, see annotation max-pending of its VolumeSnapshotClasses", of)
 	case limits.VolumeLimit:
-		text = fmt.Sprintf("the volume has no place, see annotation max-per-volume of the VolumeSnapshotClasses of %s", of)
+		text = fmt.Sprintf("the volume has reached its limit, see annotation max-per-volume of the VolumeSnapshotClasses of %s", of)
 	case limits.Spacing:
 		text = fmt.Sprintf("the last snapshot is too recent, see annotation min-spacing of the VolumeSnapshotClasses of %s", of)
 	default:
@@ -107,7 +107,7 @@ func (f *inFlight) shortage(req limits.Request, d driver) Problem {
 		limit = "max-pending"
 	}
 	return Problem{Reason: v1alpha1.ReasonGroupWaits, Harmless: true, Message: fmt.Sprintf(
-		"the group needs %d places, and found no room while driver %s was reserved for this namespace: "+
-			"of the %d of %s, this namespace has %d, and others have %d; those of this namespace: kubectl snapsched list -n '%s'",
+		"the group needs %d places, but found no room while driver %s was reserved for this namespace: "+
+			"of %d (%s), this namespace uses %d and others use %d; to list those of this namespace: kubectl snapsched list -n '%s'",
 		s.Needs, d, s.Size, limit, s.Own, s.Others, req.Parent.Namespace)}
 }

@@ -58,7 +58,8 @@ func slotOverdue(w written) []Problem {
 }
 
 // unseenMessage is of a PVC that is overdue although its snapshot exists.
-const unseenMessage = "no snapshot is seen for a whole slot, although the API server has one: the watch of VolumeSnapshots is behind"
+const unseenMessage = "the operator has seen no snapshot for a whole slot, although the API server has one: " +
+	"its watch of VolumeSnapshots is behind"
 
 // slotDropped is of a slot that waited until it was too old.
 func slotDropped(w written) []Problem {
@@ -169,22 +170,22 @@ func collisionMessage(want client.Object, err error) string {
 		return fmt.Sprintf(": kubectl %s -n '%s' %s '%s'%s", verb, want.GetNamespace(), strings.ToLower(noun), name, args)
 	}
 	if !errors.As(err, &collision) || !collision.Owned {
-		return fmt.Sprintf("%s %s exists and is not this schedule's; delete it, or keep it under another name", noun, name) +
+		return fmt.Sprintf("%s %s exists, but does not belong to this schedule; delete it, or create it again under another name", noun, name) +
 			command("describe", "")
 	}
 	have, key := collision.Existing, want.GetLabels()[v1alpha1.LabelMapKey]
 	switch {
 	case backup.Terminating(have):
-		return fmt.Sprintf("%s %s is this schedule's, was changed, and is being deleted; the slot is taken once it is gone", noun, name)
+		return fmt.Sprintf("%s %s belongs to this schedule, but was changed and is being deleted; the slot is taken once it is gone", noun, name)
 	case have.GetLabels()[v1alpha1.LabelMapKey] != key:
-		return fmt.Sprintf("%s %s is this schedule's, but its label %s was changed; set it to %s again, or delete the %s",
+		return fmt.Sprintf("%s %s belongs to this schedule, but its label %s was changed; set it to %s again, or delete the %s",
 			noun, name, v1alpha1.LabelMapKey, key, noun) + command("label", fmt.Sprintf(" --overwrite '%s=%s'", v1alpha1.LabelMapKey, key))
 	case backup.ClaimName(have) != backup.ClaimName(want):
-		return fmt.Sprintf("%s %s is this schedule's, but it is not one of PersistentVolumeClaim %s; delete it",
+		return fmt.Sprintf("%s %s belongs to this schedule, but was not taken of PersistentVolumeClaim %s; delete it",
 			noun, name, backup.ClaimName(want)) + command("describe", "")
 	}
 	const slot = v1alpha1.AnnotationScheduledAt
 	at := want.GetAnnotations()[slot]
-	return fmt.Sprintf("%s %s is this schedule's, but its annotation %s was changed, so the slot is due again; "+
+	return fmt.Sprintf("%s %s belongs to this schedule, but its annotation %s was changed, so the slot is due again; "+
 		"set it to %s again, or delete the %s", noun, name, slot, at, noun) + command("annotate", fmt.Sprintf(" --overwrite '%s=%s'", slot, at))
 }

@@ -30,7 +30,7 @@ func TestCollisionMessage(t *testing.T) {
 	want.Namespace, want.Name, want.Labels = "shop", "data-1", map[string]string{v1alpha1.LabelMapKey: "data-uid"}
 	want.Annotations = map[string]string{v1alpha1.AnnotationScheduledAt: "2026-06-15T12:00:00Z"}
 	want.Spec.Source.PersistentVolumeClaimName = ptr.To("data")
-	const notOurs = "VolumeSnapshot data-1 exists and is not this schedule's; delete it, or keep it under another name: kubectl describe -n 'shop' volumesnapshot 'data-1'"
+	const notOurs = "VolumeSnapshot data-1 exists, but does not belong to this schedule; delete it, or create it again under another name: kubectl describe -n 'shop' volumesnapshot 'data-1'"
 	for name, test := range map[string]struct {
 		change func(*snapshotv1.VolumeSnapshot)
 		other  bool
@@ -41,27 +41,27 @@ func TestCollisionMessage(t *testing.T) {
 			change: func(v *snapshotv1.VolumeSnapshot) {
 				v.Annotations = map[string]string{v1alpha1.AnnotationScheduledAt: "2020-01-01T00:00:00Z"}
 			},
-			want: "VolumeSnapshot data-1 is this schedule's, but its annotation snapshots.mapcontroller.dev/scheduled-at was changed, " +
+			want: "VolumeSnapshot data-1 belongs to this schedule, but its annotation snapshots.mapcontroller.dev/scheduled-at was changed, " +
 				"so the slot is due again; set it to 2026-06-15T12:00:00Z again, or delete the VolumeSnapshot: kubectl annotate -n 'shop' volumesnapshot 'data-1' --overwrite " +
 				"'snapshots.mapcontroller.dev/scheduled-at=2026-06-15T12:00:00Z'",
 		},
 		"it is of another PVC": {
 			change: func(v *snapshotv1.VolumeSnapshot) { v.Spec.Source.PersistentVolumeClaimName = ptr.To("other") },
-			want:   "VolumeSnapshot data-1 is this schedule's, but it is not one of PersistentVolumeClaim data; delete it: kubectl describe -n 'shop' volumesnapshot 'data-1'",
+			want:   "VolumeSnapshot data-1 belongs to this schedule, but was not taken of PersistentVolumeClaim data; delete it: kubectl describe -n 'shop' volumesnapshot 'data-1'",
 		},
 		"it is imported": {
 			change: func(v *snapshotv1.VolumeSnapshot) {
 				v.Spec.Source = snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: ptr.To("c")}
 			},
-			want: "VolumeSnapshot data-1 is this schedule's, but it is not one of PersistentVolumeClaim data; delete it: kubectl describe -n 'shop' volumesnapshot 'data-1'",
+			want: "VolumeSnapshot data-1 belongs to this schedule, but was not taken of PersistentVolumeClaim data; delete it: kubectl describe -n 'shop' volumesnapshot 'data-1'",
 		},
 		"it is being deleted": {
 			change: func(v *snapshotv1.VolumeSnapshot) { v.Annotations = nil; markDeleting(v) },
-			want:   "VolumeSnapshot data-1 is this schedule's, was changed, and is being deleted; the slot is taken once it is gone",
+			want:   "VolumeSnapshot data-1 belongs to this schedule, but was changed and is being deleted; the slot is taken once it is gone",
 		},
 		"its map key was changed": {
 			change: func(v *snapshotv1.VolumeSnapshot) { v.Labels = map[string]string{v1alpha1.LabelMapKey: "x"} },
-			want: "VolumeSnapshot data-1 is this schedule's, but its label snapshots.mapcontroller.dev/map-key was changed; " +
+			want: "VolumeSnapshot data-1 belongs to this schedule, but its label snapshots.mapcontroller.dev/map-key was changed; " +
 				"set it to data-uid again, or delete the VolumeSnapshot: kubectl label -n 'shop' volumesnapshot 'data-1' --overwrite 'snapshots.mapcontroller.dev/map-key=data-uid'",
 		},
 	} {

@@ -277,7 +277,7 @@ var _ = Describe("conventions", func() {
 				want string
 			}{
 				"/snapshotschedules/nightly$": {[]string{"snapshot", "nightly", "--wait"}, "SnapshotSchedule nightly may have been changed: the answer has not " +
-					"come\n  If so, the snapshots are taken, and nobody waits for them or marks or holds them"},
+					"come\n  If so, the snapshots are taken, but nobody waits for them, marks or holds them"},
 				"/persistentvolumeclaims$": {[]string{"restore", name, "--storage-class", env.namespace},
 					"PersistentVolumeClaim " + name + " may have been created: the answer has not come"},
 			} {

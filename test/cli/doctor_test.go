@@ -304,7 +304,7 @@ var _ = Describe("doctor", func() {
 			annotations := isDefault()
 			annotations[v1alpha1.AnnotationMaxPerVolume] = "many'; $(false)"
 			inCluster(classOf(driver, driver, annotations))
-			return fault{about: driver, problem: "which is not a number from 1 on; it is ignored"}
+			return fault{about: driver, problem: "which is not a positive integer; it is ignored"}
 		}),
 		Entry("group snapshots that are not installed, and a schedule with a group", func(env *environment) fault {
 			env.createSchedule("db", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h", Group: &v1alpha1.Group{ByLabel: "app"}})

@@ -107,7 +107,7 @@ var _ = Describe("hold and unhold", func() {
 	It("refuses what is not cut, and passes over it where it was not named", func() {
 		all[0].Status = nil
 		put(time.Time{}, all[0])
-		Expect(env.fails("hold", all[0].Name)).To(ContainSubstring("is not cut yet: it holds no data"))
+		Expect(env.fails("hold", all[0].Name)).To(ContainSubstring("is not cut yet: it has no data"))
 		r := env.run("hold", "--all")
 		Expect(r.code).To(BeZero())
 		Expect(r.errOut).To(ContainSubstring("is not cut yet"))

@@ -358,14 +358,14 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 			r := env.run("migrate", "snapscheduler")
 			Expect(r.code).To(Equal(2))
 			Expect(r.out).To(MatchRegexp(`^SnapshotSchedule ` + env.namespace + `/hourly of snapscheduler: disable it, create SnapshotSchedule hourly, hand over [0-9]+ snapshots\n$`))
-			Expect(r.errOut).To(MatchRegexp(`(?s)stays with snapscheduler.*nobody can be asked without a terminal: specify --yes`))
+			Expect(r.errOut).To(MatchRegexp(`(?s)stays with snapscheduler.*cannot ask without a terminal: specify --yes`))
 			Expect(versions()).To(Equal(before))
 		})
 
 		It("warns of snapshots whose schedule snapscheduler does not have", func() {
 			Expect(api.Delete(ctx, peer)).To(Succeed())
 			Expect(env.warns("migrate", "snapscheduler")).To(
-				Equal("Warning: 5 snapshots of schedule " + env.namespace + "/hourly, which snapscheduler does not have, stay as they are\n" +
+				Equal("Warning: 5 snapshots of schedule " + env.namespace + "/hourly, which snapscheduler does not have, are left as they are\n" +
 					"No schedules of snapscheduler found.\n"))
 		})
 

@@ -216,7 +216,7 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		keepsAll()
 		Eventually(func() []v1alpha1.Problem { return get(child).Status.Problems }).Should(ContainElement(And(
 			HaveField("Reason", v1alpha1.ReasonSpecDiffers),
-			HaveField("Message", HavePrefix("the spec is not that of the template of ClusterSnapshotSchedule "+f.Name+": ")))))
+			HaveField("Message", HavePrefix("the spec differs from the template of ClusterSnapshotSchedule "+f.Name+": ")))))
 	})
 
 	// Contract: FLEET-2, FLEET-10.

@@ -32,7 +32,7 @@ func New(f *term.Factory) *cobra.Command {
 		GroupID: term.GroupAct,
 		Short:   "Delete now what an edit, or a new schedule, would delete later",
 		Long: "Confirm the present spec of a schedule: retention deletes at once what waits for spec.retention.editDelay\n" +
-			"or for the first hour of the schedule. What will be deleted is counted first. If the spec is edited meanwhile,\n" +
+			"or for the first hour of the schedule. The command first counts what will be deleted. If the spec is edited meanwhile,\n" +
 			"nothing is confirmed. 'kubectl snapsched preview' shows what waits, and confirms nothing.",
 		Example: `  # The edit of nightly is what was meant
   kubectl snapsched confirm nightly

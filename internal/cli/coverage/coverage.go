@@ -25,15 +25,15 @@ func New(f *term.Factory, unfinished protection.ReadRollbacks) *cobra.Command {
 		GroupID: term.GroupShow,
 		Short:   "Show which PVCs are protected, and which are not",
 		Long: "Show for every PVC which schedules select it, its recovery point, and why it is not protected.\n" +
-			"A PVC is a gap if it could be snapshotted, but no valid schedule that is not suspended selects it and\n" +
-			"finds a VolumeSnapshotClass for it (Unprotected), or if no ready snapshot covers the slot before the\n" +
-			"latest (Stale), or if it is selected and its storage cannot be snapshotted or its volume is lost (Skipped). A PVC\n" +
-			"that waits for its first snapshot (Pending), is not bound yet or is being deleted (Skipped), or is annotated with\n" +
-			v1alpha1.AnnotationExclude + " (Excluded), is none.\n\n" +
-			"Without permission to list VolumeSnapshotClasses it is unknown whether a PVC that has no snapshot can be\n" +
-			"snapshotted. It is shown as Unknown instead of Pending. One that looks like a gap counts as one.\n\n" +
-			"Rollbacks that began more than an hour ago and have not ended are named, too. They are no gaps. Those that only a\n" +
-			"Deployment, a StatefulSet or a PersistentVolume shows are left out without permission to list these.",
+			"A PVC is a gap if it could be snapshotted, but no valid, active schedule selects it and finds a\n" +
+			"VolumeSnapshotClass for it (Unprotected); if no ready snapshot covers the slot before the latest (Stale); or if\n" +
+			"it is selected, but its storage cannot be snapshotted or its volume is lost (Skipped). A PVC is no gap if it\n" +
+			"waits for its first snapshot (Pending), is not bound yet or is being deleted (Skipped), or has the annotation\n" +
+			v1alpha1.AnnotationExclude + " (Excluded).\n\n" +
+			"Without permission to list VolumeSnapshotClasses, it is unknown whether a PVC without snapshots can be\n" +
+			"snapshotted. Such a PVC is shown as Unknown instead of Pending. If it looks like a gap, it counts as one.\n\n" +
+			"Rollbacks that began more than an hour ago and are unfinished are listed too, but are no gaps. Without permission\n" +
+			"to list Deployments, StatefulSets and PersistentVolumes, those that only these show are left out.",
 		Example: `  # Everything in the cluster
   kubectl snapsched coverage -A
 

@@ -44,16 +44,15 @@ func New(f *term.Factory, rollbacks Rollbacks, proof *prove.Proof) *cobra.Comman
 		GroupID:    term.GroupShow,
 		SuggestFor: []string{"check", "diagnose", "debug"},
 		Short:      "Say what the cluster lacks for snapshots, with the commands that fix it",
-		Long: "Read what a cluster needs for snapshots, and say for each point whether it is ok, a problem, or unknown\n" +
-			"because you may not read it: the CustomResourceDefinitions, the snapshot controller and the sidecars of\n" +
-			"drivers by what they have done, the classes of each driver and the limits that it is known for, the\n" +
-			"operator, its version and its rights, and in the namespace or in all (-A) schedules that protect\n" +
-			"nothing, snapshots that do not become ready or do not go, and what was left behind.\n" +
-			"Nothing is written.\n\n" +
-			"With --prove, the driver of a storage class is proven instead, in about ten minutes, in a namespace that is\n" +
-			"deleted afterwards: data is written, snapshotted and restored; the snapshot is restored without its volume,\n" +
-			"and a copy is read without the snapshot, as restore --to-namespace makes one. What an interrupted proof\n" +
-			"has left, the next one removes.",
+		Long: "Check what a cluster needs for snapshots. Each point is ok, a problem, or unknown because you may not read\n" +
+			"it: the CustomResourceDefinitions; the snapshot controller and the sidecars of drivers, by what they have\n" +
+			"done; the classes and the known limits of each driver; the operator, its version and its permissions; and, in\n" +
+			"the namespace or in all (-A), schedules that protect nothing, snapshots that do not become ready or are not\n" +
+			"deleted, and what was left behind. Nothing is written.\n\n" +
+			"With --prove, the driver of a storage class is tested instead, in about ten minutes, in a namespace that is\n" +
+			"deleted afterwards. Data is written, snapshotted and restored. The snapshot is restored without its volume,\n" +
+			"and a copy, made as by restore --to-namespace, is read without the snapshot. If a proof is interrupted, the\n" +
+			"next one removes what it has left.",
 		Example: `  # Everything, with the command that fixes each problem
   kubectl snapsched doctor -A
 
@@ -84,7 +83,7 @@ func New(f *term.Factory, rollbacks Rollbacks, proof *prove.Proof) *cobra.Comman
 	cmd.Flags().BoolVarP(&scope.AllNamespaces, "all-namespaces", "A", false, "Examine the objects of all namespaces.")
 	output.AddFlags(cmd, false, term.JSON, term.YAML)
 	proof.AddTo(cmd, f, &output)
-	term.Ends(cmd, "there is a problem, or the driver fails in the proof", "time is up, or a step of the proof has shown nothing")
+	term.Ends(cmd, "there is a problem, or the driver fails in the proof", "the timeout passed, or a step of the proof has shown nothing")
 	return cmd
 }
 

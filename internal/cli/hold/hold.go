@@ -37,10 +37,10 @@ func New(f *term.Factory) *cobra.Command {
 	h := &holdRun{holding: steps.Holding{Factory: f}}
 	cmd := h.command("hold", "Keep snapshots: retention does not delete them",
 		"Keep snapshots: retention does not delete a snapshot that is held. The schedule still counts it.\n"+
-			"A hold does not outlive the schedule: to keep a snapshot that does, use release.\n\n"+
-			"A snapshot may be held for several reasons. Each has an end of its own, or none, and the snapshot is kept\n"+
-			"until the last of them ends. A hold never shortens another one, nor itself without --overwrite. What is not\n"+
-			"cut yet holds no data, and cannot be held.",
+			"A hold does not protect a snapshot when its schedule is deleted: use release for that.\n\n"+
+			"A snapshot may be held for several reasons. Each has its own end, or none, and the snapshot is kept until the\n"+
+			"last of them ends. A hold never shortens another one, and shortens itself only with --overwrite. A snapshot\n"+
+			"that is not cut yet has no data, and cannot be held.",
 		`  # Keep the snapshot from before an upgrade, and say why
   kubectl snapsched hold pgdata-20261121100928-46grgsginy --reason "before the upgrade to 18"
 
@@ -52,7 +52,7 @@ func New(f *term.Factory) *cobra.Command {
 		"Why it is held: the name of the hold.", h.hold)
 	cmd.Flags().StringVar(&h.until, "until", "", "When the hold ends: a time in RFC 3339, such as 2027-01-31T18:00:00Z, or after how long, "+
 		"such as 12h or 7d. If omitted, never.")
-	cmd.Flags().BoolVar(&h.holding.Overwrite, "overwrite", false, "Let the hold of this reason end earlier than it does at present.")
+	cmd.Flags().BoolVar(&h.holding.Overwrite, "overwrite", false, "Let the hold of this reason end earlier than it does now.")
 	return cmd
 }
 
@@ -61,8 +61,9 @@ func NewUnhold(f *term.Factory) *cobra.Command {
 	h := &holdRun{holding: steps.Holding{Factory: f}}
 	return h.command("unhold", "End a hold: retention applies again",
 		"End a hold. Retention applies again: a snapshot that has expired is deleted within seconds.\n"+
-			"'kubectl snapsched why' says what would become of it.\n\n"+
-			"With --reason, only the hold of that reason ends. Without it, all end but those of rollbacks, which end with them.",
+			"'kubectl snapsched why' says what would happen to it.\n\n"+
+			"With --reason, only the hold of that reason ends. Without it, all holds end except those of rollbacks, which end\n"+
+			"with their rollback.",
 		`  # End all holds of a snapshot
   kubectl snapsched unhold pgdata-20261121100928-46grgsginy
 

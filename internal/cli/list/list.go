@@ -36,11 +36,10 @@ func New(f *term.Factory) *cobra.Command {
 		GroupID:    term.GroupShow,
 		SuggestFor: []string{"snapshots"},
 		Short:      "List snapshots, and what keeps each of them until when",
-		Long: "List the VolumeSnapshots and VolumeGroupSnapshots of a schedule or of all, the newest first: of which\n" +
-			"PVC and slot they are, whether they are ready, which rule keeps them until when, and who holds them.\n" +
-			"Those without a schedule are listed too, such as the safety snapshots of rollbacks.\n" +
-			"UNTIL is when the operator deletes a snapshot if nobody changes anything. It is computed as far as a\n" +
-			"second allows; 'why SNAPSHOT' computes it whole.",
+		Long: "List the VolumeSnapshots and VolumeGroupSnapshots of a schedule or of all, the newest first: their PVC and slot,\n" +
+			"whether they are ready, which rule keeps them until when, and who holds them. Those without a schedule are\n" +
+			"listed too, such as the safety snapshots of rollbacks. UNTIL is when the operator deletes a snapshot if nobody\n" +
+			"changes anything. It is simulated for at most about a second; 'why SNAPSHOT' simulates it to the end.",
 		Example: `  # The snapshots of a PVC
   kubectl snapsched list --pvc data-0
 
@@ -61,7 +60,7 @@ func New(f *term.Factory) *cobra.Command {
 	}
 	term.Needs(cmd, term.ToInspect)
 	o.scope.AddFlags(cmd, "snapshots")
-	cmd.Flags().StringVar(&o.claim, "pvc", "", "List the snapshots of this PVC only.")
+	cmd.Flags().StringVar(&o.claim, "pvc", "", "List only the snapshots of this PVC.")
 	cmd.Flags().StringVar(&o.asOf, "as-of", "", "List only what was taken at or before this time: "+term.AsOfForms+".")
 	o.output.AddFlags(cmd, true, term.JSON, term.YAML, term.Names, term.Wide)
 	return cmd

@@ -44,16 +44,16 @@ func New(f *term.Factory) *cobra.Command {
 		Short:     "Take over the schedules and snapshots of snapscheduler",
 		Args:      cobra.MatchAll(term.Argument("the tool to migrate from, snapscheduler", 1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"snapscheduler"},
-		Long: `Take over the schedules of snapscheduler (https://github.com/backube/snapscheduler) and their snapshots. What will be
-done is printed first, and asked about. With --dry-run, nothing is changed: the output is a shell script that does the same, with
+		Long: `Take over the schedules of snapscheduler (https://github.com/backube/snapscheduler) and their snapshots. The command
+first prints what it will do, and asks. With --dry-run, nothing is changed: the output is a shell script that does the same, with
 every difference as a comment.
 
 For each schedule, in this order: disable snapscheduler's; hand over its snapshots, each with one patch that fails if the
 snapshot has changed; create the SnapshotSchedule, which adopts them. snapscheduler finds and expires snapshots by a label, even
 while a schedule is disabled, so the patch takes that label off and keeps it as an annotation.
 
-These snapshots stay with snapscheduler: those that something controls, and those whose PVC is gone, because the UID
-of a snapshot's PVC is its map key. The migration can be interrupted and run again.
+Two kinds of snapshots stay with snapscheduler: those that something controls, and those whose PVC is gone, because their map
+key would be its UID. The migration can be interrupted and run again.
 
 Both operators have a kind SnapshotSchedule. In a cluster with both, kubectl knows the SnapshotSchedules of this operator
 as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snapscheduler as
@@ -173,7 +173,7 @@ func (m *migration) ask(ctx context.Context, all []*transfer) error {
 	if m.yes || !acts {
 		return nil
 	}
-	return m.f.Ask(ctx, "Go on?")
+	return m.f.Ask(ctx, "Continue?")
 }
 
 // checkRights asks first: a migration that may not go on would leave schedules disabled, and none that takes their place.
@@ -200,7 +200,7 @@ func (m *migration) strays(ctx context.Context, namespace string, peers []unstru
 		}
 	}
 	for _, schedule := range slices.Sorted(maps.Keys(count)) {
-		m.f.Warn("%s of schedule %s, which snapscheduler does not have, stay as they are", term.Plural(count[schedule], "snapshot"), schedule)
+		m.f.Warn("%s of schedule %s, which snapscheduler does not have, are left as they are", term.Plural(count[schedule], "snapshot"), schedule)
 	}
 	return nil
 }

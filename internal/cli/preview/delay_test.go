@@ -91,7 +91,8 @@ func TestPreviewSaysThatAChildWithAnotherSpecDeletesNothing(t *testing.T) {
 	change := ahead.Variants{Present: present, Future: stricter}.Recorded(s.Now, s.Inv.Origins.Of(present))
 	p := previewed(t, s, change)
 	warnings := strings.Join(p.Warnings, "\n")
-	want := "38 snapshots would be deleted at once, and would be kept, because the spec is not that of the template of ClusterSnapshotSchedule tiers"
+	want := "38 snapshots would be deleted at once, and would be kept, because the spec differs from the template of " +
+		"ClusterSnapshotSchedule tiers"
 	if len(p.Deletes) > 0 || len(p.Waiting) != 1 || p.Waiting[0].Until != nil || !strings.Contains(warnings, want) {
 		t.Errorf("%d deletes; waiting: %+v; warnings:\n%s", len(p.Deletes), p.Waiting, warnings)
 	}

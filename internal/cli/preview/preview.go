@@ -48,12 +48,11 @@ func New(f *term.Factory) *cobra.Command {
 		Use:     "preview [NAME | -f FILE | --delete NAME]",
 		GroupID: term.GroupShow,
 		Short:   "Show which snapshots an edit, a new schedule or a deletion would delete, and what would stop",
-		Long: "Show what would happen to the snapshots that exist now, and of which PVCs none would be taken any\n" +
-			"more: under the present spec (NAME; by default, the only schedule of the namespace),\n" +
-			"under the spec of a manifest, edited or new (-f), or if the\n" +
-			"schedule was deleted (--delete).\n" +
-			"Time is simulated with the operator's own decisions. It is assumed that every snapshot is taken on\n" +
-			"time and is ready at once, and that nobody else changes anything. Nothing is written.",
+		Long: "Show what would happen to the existing snapshots, and which PVCs would no longer be snapshotted: under the\n" +
+			"present spec (NAME; by default, the only schedule in the namespace), under the spec of a manifest, edited or\n" +
+			"new (-f), or if the schedule were deleted (--delete). Time is simulated with the operator's own decisions. The\n" +
+			"simulation assumes that every snapshot is taken on time and is ready at once, and that nobody else changes\n" +
+			"anything. Nothing is written.",
 		Example: `  # What would this edit delete?
   kubectl snapsched preview -f nightly.yaml
 
@@ -94,8 +93,8 @@ list persistentvolumeclaims volumesnapshots`)
 	term.AddDuration(flags, &o.within, "within", 30*term.Day, false, "How far to look ahead, such as 12h, 30d or 1y.")
 	flags.BoolVar(&o.failOnDelete, "fail-on-delete", false, fmt.Sprintf("End with exit code %d if the change would delete a "+
 		"snapshot that is kept longer without it. With NAME: if any snapshot would be deleted.", term.ExitFound))
-	flags.BoolVar(&o.failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if no PVC would be selected, no snapshots "+
-		"would be taken of one, or an edit has some taken at once for slots that have passed.", term.ExitFound))
+	flags.BoolVar(&o.failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if no PVC would be selected, a PVC would get "+
+		"no snapshots, or an edit would take snapshots at once for past slots.", term.ExitFound))
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("delete", f.CompleteSchedules())
 	o.output.AddFlags(cmd, true, term.JSON, term.YAML, term.Names, term.Wide)
@@ -214,7 +213,7 @@ func warn(p *ahead.Preview, v ahead.Variants) {
 			continue
 		}
 		if w.Until == nil {
-			say("%s would be deleted at once, and would be kept, because the spec is not that of the template of "+
+			say("%s would be deleted at once, and would be kept, because the spec differs from the template of "+
 				"ClusterSnapshotSchedule %s", term.Plural(w.Snapshots, "snapshot"), future.Name)
 			continue
 		}

@@ -290,5 +290,5 @@ func (c *copying) Unfinished(ctx context.Context, clone *recovery.Clone, err err
 		return err
 	}
 	return fmt.Errorf("%w\nA copy is unfinished, and VolumeSnapshot %s is held for it, for up to %.0f h. "+
-		"Run the same command again to go on, with the name of that VolumeSnapshot", err, clone.Of.Name, holders.For.Hours())
+		"Run the same command again to continue, with the name of that VolumeSnapshot", err, clone.Of.Name, holders.For.Hours())
 }

@@ -52,20 +52,20 @@ func New(f *term.Factory) *cobra.Command {
 		Long: `Restore a snapshot, all members of a VolumeGroupSnapshot, the newest snapshot of a PVC, or those of all PVCs of a schedule,
 to new PVCs. An existing PVC is never changed or deleted.
 
-The size of a new PVC is the largest of what the source PVC asks for, what it has, and what the snapshot says. Its storage class
+The size of a new PVC is the largest of the source PVC's request, its capacity, and the snapshot's restoreSize. Its storage class
 and modes are those of the source PVC. If that is gone, the storage class is the default or the only one of the snapshot's driver. A new PVC
-has no labels: label it to have a schedule take snapshots of it.
+has no labels: to have a schedule select it, label it.
 
 --as-of chooses the newest ready snapshot whose data is of that time or earlier. A time in the future is refused.
 With --schedule, the set of all PVCs at that time is restored. The snapshots of a set are not taken at the same instant:
-the output shows the skew between them. A set in which a PVC has no ready snapshot is refused, unless --allow-incomplete is given.
+the output shows the skew between them. A set in which a PVC has no ready snapshot is refused, unless --allow-incomplete is set.
 
-Which PVC a snapshot was taken of is what its spec.source says: labels, which can be edited, do not matter. Only of an
-imported snapshot, whose source names no PVC, the label map-key says it, and a warning says that.
+The spec.source of a snapshot says of which PVC it was taken; labels, which can be edited, do not count. Only for an
+imported snapshot, whose source names no PVC, the label map-key counts, and a warning says so.
 
---to-namespace makes the new PVC in another namespace, and waits until it is bound. Meanwhile, a VolumeSnapshotContent with the
-deletion policy Retain and a VolumeSnapshot lend the data to that namespace, and the original is held for 24 h. Then only the PVC
-stays. This needs cluster-wide rights. If it is interrupted, run it again, with the name of the snapshot.`,
+--to-namespace creates the new PVC in another namespace, and waits until it is bound. Until then, that namespace has the data as
+a VolumeSnapshot and a VolumeSnapshotContent with the deletion policy Retain, and the original is held for 24 h. Afterwards only the
+PVC stays. This needs cluster-wide permissions. If it is interrupted, run it again with the name of the snapshot.`,
 		Example: `  # One snapshot, to a new PVC with the snapshot's name
   kubectl snapsched restore pgdata-20261121100928-46grgsginy
 
@@ -118,15 +118,15 @@ list create persistentvolumeclaims in --to-namespace`)
 			recovery.SnapshotPlaceholder+" for that of the snapshot.")
 	cmd.Flags().StringVar(&r.toNamespace, "to-namespace", "", "Restore to another namespace, and wait until the new PVC is bound.")
 	cmd.Flags().BoolVar(&r.sharedHandle, "shared-handle", false,
-		"With --to-namespace: allow a driver with which a second VolumeSnapshotContent of the same data was never tried.")
+		"With --to-namespace: allow a driver that was never tried with a second VolumeSnapshotContent of the same data.")
 	cmd.Flags().StringVar(&r.choice.Options.StorageClass, "storage-class", "", "Storage class of the new PVC, instead of the source PVC's.")
 	cmd.Flags().StringVar(&r.size, "size", "", "Size of the new PVC, such as 20Gi.")
 	cmd.Flags().StringSliceVar(&r.modes, "access-mode", nil,
 		"Access modes of the new PVC, instead of the source PVC's, such as ReadWriteOnce or RWO.")
 	cmd.Flags().BoolVar(&r.choice.AllowIncomplete, "allow-incomplete", false,
-		"Restore a set even if PVCs of it have no ready snapshot of that time.")
+		"Restore a set even if some of its PVCs have no ready snapshot of that time.")
 	f.AddDryRun(cmd, false)
-	term.Ends(cmd, "", "time is up")
+	term.Ends(cmd, "", "the timeout passed")
 	r.choice.Waiting.AddFlags(cmd, "the new PVCs are bound, or wait for their first pod")
 	r.choice.Output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
 	modes := slices.Sorted(maps.Keys(accessModes))

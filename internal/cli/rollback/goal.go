@@ -65,7 +65,7 @@ func (r *rollbackRun) agreed() error {
 
 // asked asks, and reads again afterwards: an answer may take hours, in which others act. What was answered is only that plan.
 func (r *rollbackRun) asked(ctx context.Context, state *core.State) error {
-	if err := r.f.Ask(ctx, "Go on?"); err != nil {
+	if err := r.f.Ask(ctx, "Continue?"); err != nil {
 		return err
 	}
 	return r.stillPlanned(ctx, state)

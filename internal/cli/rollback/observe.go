@@ -212,10 +212,10 @@ func (r *rollbackRun) readWorkload(ctx context.Context, s *core.State) error {
 	switch {
 	case len(found) == 0 && r.workloadName == "" && r.workload == nil:
 		// It was deleted after it was scaled to 0. The record on the volume has the lock, too.
-		r.printed.Once(r.f.Out, fmt.Sprintf("%s does not exist any more: nothing is scaled", name))
+		r.printed.Once(r.f.Out, fmt.Sprintf("%s no longer exists: nothing is scaled", name))
 		return nil
 	case len(found) == 0:
-		return fmt.Errorf("%s does not exist in namespace %s: name a workload that does, such as statefulset/db, or PVCs with --pvc",
+		return fmt.Errorf("%s does not exist in namespace %s: specify one that does, such as statefulset/db, or PVCs with --pvc",
 			name, r.f.Namespace)
 	case len(found) > 1:
 		return fmt.Errorf("there are %d Deployments and StatefulSets %s in namespace %s: name one, such as statefulset/db",

@@ -45,9 +45,9 @@ func New(f *term.Factory) *cobra.Command {
 		Long: `Put the data of an earlier snapshot under the PVC's own name: of all PVCs of a Deployment or StatefulSet, or of those
 that --pvc names. Their workload is scaled to 0 meanwhile.
 
-Nothing is deleted that holds the only copy of anything. The present data is kept twice: in a snapshot that belongs to no
-schedule, and on the old PersistentVolume. The snapshots of the PVC stay with it. Whatever interrupts the command, run it
-again, and it goes on where it stopped. --undo goes back to the old PersistentVolume, whether the rollback was finished or not.
+The only copy of any data is never deleted. The present data is kept twice: in a snapshot that belongs to no schedule, and on
+the old PersistentVolume. The PVC keeps its snapshots. If anything interrupts the command, run it again: it continues where it
+stopped. --undo goes back to the old PersistentVolume, whether the rollback was finished or not.
 
 It needs permission to patch PersistentVolumes. The workload and the PVC must not be controlled by something else, such as an
 operator's own resource, and nothing else must use the PVC.`,
@@ -84,11 +84,11 @@ list pods`)
 	cmd.Flags().Lookup("undo").NoOptDefVal = latestRollback
 	cmd.Flags().BoolVar(&r.again, "again", false, "Go back to the same snapshot once more.")
 	cmd.Flags().BoolVar(&r.skipSafety, "skip-safety-snapshot", false,
-		"Take no snapshot of the present data, of which the old PersistentVolume is then the only copy.")
+		"Take no snapshot of the present data. The old PersistentVolume is then its only copy.")
 	cmd.Flags().BoolVar(&r.takeOver, "take-over", false,
-		"Go on with an unfinished rollback of another user, whose last step is older than an hour.")
+		"Continue an unfinished rollback of another user, whose last step is more than an hour old.")
 	f.AddDryRun(cmd, true)
-	term.Ends(cmd, "", "time is up: run the command again to go on")
+	term.Ends(cmd, "", "the timeout passed: run the command again to continue")
 	term.AddYes(cmd, &r.yes)
 	term.AddTimeout(cmd.Flags(), &r.timeout, time.Hour)
 	cmd.Flags().StringVar(&r.image, "image", "registry.k8s.io/pause:3.10",
@@ -134,7 +134,7 @@ type rollbackRun struct {
 func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
 	switch {
 	case r.workloadName == "" && len(r.claims) == 0:
-		return errors.New("name a workload, such as statefulset/db, or PVCs with --pvc")
+		return errors.New("specify a workload, such as statefulset/db, or PVCs with --pvc")
 	case term.Given(r.time, r.snapshot, r.undo) != 1:
 		return errors.New("specify exactly one of --as-of, --snapshot and --undo")
 	case r.snapshot != "" && len(r.claims) != 1:
@@ -233,7 +233,7 @@ func (r *rollbackRun) Unfinished(ctx context.Context, state *core.State, err err
 	case r.last == 10: // whether the request was executed may be unknown
 		scaled = ""
 	}
-	return fmt.Errorf("%w\nThe rollback is unfinished%s. Run the command again to go on, or go back with: %s",
+	return fmt.Errorf("%w\nThe rollback is unfinished%s. Run the command again to continue, or go back with: %s",
 		errors.Join(err, r.dropUncut(ctx)), scaled, r.command(state, "--undo"))
 }
 

@@ -26,7 +26,7 @@ func TestAWorkloadThatIsGoneStopsNoRollbackOfItsPVCs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		workload, claim, wantErr, wantOut string
 	}{
-		"its PVC is named":       {"", "data-db-0", "", "statefulset/db does not exist any more: nothing is scaled"},
+		"its PVC is named":       {"", "data-db-0", "", "statefulset/db no longer exists: nothing is scaled"},
 		"the workload is named":  {"statefulset/db", "", "statefulset/db does not exist in namespace shop", ""},
 		"another PVC is named":   {"", "other", "", ""},
 		"the name has no prefix": {"db", "", "db does not exist in namespace shop", ""},

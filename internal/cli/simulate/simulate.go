@@ -46,11 +46,10 @@ func New(f *term.Factory) *cobra.Command {
 		Use:     "simulate -f FILE",
 		GroupID: term.GroupShow,
 		Short:   "Try a schedule without a cluster: which snapshots there will be",
-		Long: "Let time pass over new PVCs under the schedules of a file, with the operator's own decisions. No\n" +
-			"cluster is needed, and none is asked. It shows the snapshots that there are at the end, how many\n" +
-			"there are at most, how far one can go back, what each rule keeps, and which limits of known drivers\n" +
-			"that breaks. Snapshots are ready at once, but while the storage fails (--fail): then none is cut and\n" +
-			"none is deleted. Of a ClusterSnapshotSchedule, the template is simulated.",
+		Long: "Simulate new PVCs under the schedules of a file, with the operator's own decisions and without a cluster.\n" +
+			"The output shows the snapshots at the end, how many there are at most, how far one can go back, what each rule\n" +
+			"keeps, and which limits of known drivers are broken. Snapshots are ready at once, except while the storage\n" +
+			"fails (--fail): then none is cut, and none is deleted. Of a ClusterSnapshotSchedule, the template is simulated.",
 		Example: `  # A year of a schedule
   kubectl snapsched simulate -f nightly.yaml
 
@@ -95,12 +94,12 @@ func New(f *term.Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "Files with schedules; - is standard input. Other objects are ignored.")
-	flags.IntVar(&o.claims, "pvcs", o.claims, "How many PVCs there are.")
+	flags.IntVar(&o.claims, "pvcs", o.claims, "Number of PVCs.")
 	term.AddDuration(flags, &o.length, "for", 365*term.Day, false, "How much time passes, such as 30d or 1y.")
-	flags.StringSliceVar(&o.gone, "gone", nil, "PVCs that are deleted, and after which time, such as 1@60d.")
-	flags.StringSliceVar(&o.fail, "fail", nil, "For how long the storage fails, and after which time, such as 3d@30d.")
-	flags.StringVar(&o.driver, "driver", "", "CSI driver whose class has the annotations that its page recommends. The operator "+
-		"keeps to max-per-volume; limits of time are reported.")
+	flags.StringSliceVar(&o.gone, "gone", nil, "How many PVCs are deleted, and after which time, such as 1@60d.")
+	flags.StringSliceVar(&o.fail, "fail", nil, "How long the storage fails, and after which time, such as 3d@30d.")
+	flags.StringVar(&o.driver, "driver", "", "CSI driver. Its class has the annotations that its page recommends: max-per-volume "+
+		"is obeyed, and broken limits of time are reported.")
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("driver", cobra.FixedCompletions(driverNames(), cobra.ShellCompDirectiveNoFileComp))

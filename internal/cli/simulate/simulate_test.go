@@ -86,7 +86,7 @@ end     22          16d      0s
 Kept at the end by rule: KeptDaily 14, WithinTTL 8.
 Limit of vSphere (csi.vsphere.vmware.com): 3 snapshots of a volume, broken after 18h.
 Problem after 10d: pvc-1: SnapshotFailed: VolumeSnapshot pvc-1-20260111000000-ibvrox6ivy is not ready 1h0m0s after it was created, and no error is reported; the logs of the snapshot controller and of the driver's csi-snapshotter may say why
-Problem after 10d: pvc-1: DeletionStuck: VolumeSnapshot pvc-1-20260108000000-qt3ekjtzmp being deleted for more than 1h0m0s, which the storage does not finish
+Problem after 10d: pvc-1: DeletionStuck: VolumeSnapshot pvc-1-20260108000000-qt3ekjtzmp has been terminating for more than 1h0m0s: the storage does not finish the deletion
 `)
 }
 

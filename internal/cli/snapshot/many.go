@@ -57,7 +57,7 @@ func (r *request) ofSelected(ctx context.Context, scope *term.Scope) error {
 		case err == nil:
 			requested++
 		case ctx.Err() != nil && requested > 0:
-			return fmt.Errorf("%w\nThe requests of %s stay: their snapshots are taken all the same", err, term.Plural(requested, "SnapshotSchedule"))
+			return fmt.Errorf("%w\nThe requests of %s stay: their snapshots are still taken", err, term.Plural(requested, "SnapshotSchedule"))
 		case ctx.Err() != nil:
 			return err
 		default:

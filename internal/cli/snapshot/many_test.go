@@ -76,8 +76,8 @@ func TestARequestForManyThatIsCutOffSaysWhatIsRequested(t *testing.T) {
 	r := &request{f: f, output: &term.Output{}, at: clitest.Start, printed: steps.Printed{}, namespace: "shop"}
 	err := r.ofSelected(ctx, &term.Scope{Selector: "app=db"})
 	want := "timed out after 1m: context canceled\nSnapshotSchedule b may have been changed: the answer has not come\n" +
-		"If so, the snapshots are taken, and nobody waits for them or marks or holds them\n" +
-		"The requests of 1 SnapshotSchedule stay: their snapshots are taken all the same"
+		"If so, the snapshots are taken, but nobody waits for them, marks or holds them\n" +
+		"The requests of 1 SnapshotSchedule stay: their snapshots are still taken"
 	if term.ExitCode(err) != term.ExitTimeout || err.Error() != want || patches != 2 {
 		t.Errorf("%d patches: %v", patches, err)
 	}

@@ -62,7 +62,7 @@ func (r *request) annotate(
 		return change.Annotate(o, map[string]any{v1alpha1.AnnotationRequestedAt: made.String()}).Patch, nil
 	})
 	if errors.As(err, &steps.UnansweredError{}) {
-		err = fmt.Errorf("%w\nIf so, the snapshots are taken, and nobody waits for them or marks or holds them", err)
+		err = fmt.Errorf("%w\nIf so, the snapshots are taken, but nobody waits for them, marks or holds them", err)
 	}
 	if err != nil {
 		return term.Failed(err)

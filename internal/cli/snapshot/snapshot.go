@@ -42,15 +42,14 @@ func New(f *term.Factory) *cobra.Command {
 		Use:     "snapshot [NAME | --pvc PVC | -l SELECTOR | --cluster-schedule NAME]",
 		GroupID: term.GroupAct,
 		Short:   "Take snapshots now",
-		Long: "Take a snapshot of every PVC of a schedule now (by default, of the only one of the namespace),\n" +
-			"of all schedules that a label selector matches, of all\n" +
-			"schedules of a ClusterSnapshotSchedule, or of one PVC under each schedule that selects it. This also\n" +
-			"works while the schedule is suspended. The request is the annotation " + v1alpha1.AnnotationRequestedAt + "\n" +
-			"of the schedule, with the next full second of the API server's clock; the operator takes the snapshots. A\n" +
-			"request for one PVC keeps the PVCs of a request younger than a minute that have no snapshot for it yet.\n\n" +
-			"If the label selector matches no schedule, or none with a PVC that can be snapshotted, nothing is done, and that\n" +
-			"is no error. Of many schedules, one that takes no snapshots, such as for its invalid spec, is left out with a\n" +
-			"warning.",
+		Long: "Take a snapshot of every PVC of a schedule now (by default, the only one in the namespace), of all schedules\n" +
+			"that a label selector matches, of all schedules of a ClusterSnapshotSchedule, or of one PVC under each schedule\n" +
+			"that selects it. This also works while the schedule is suspended. The command sets the schedule's annotation\n" +
+			v1alpha1.AnnotationRequestedAt + " to the next full second of the API server's clock; the\n" +
+			"operator takes the snapshots. A request for one PVC includes the PVCs of an earlier request, less than a minute\n" +
+			"old, that have no snapshot for it yet.\n\n" +
+			"It is no error if the label selector matches no schedule, or none with a PVC that can be snapshotted. Of several\n" +
+			"schedules, one that takes no snapshots, for example because its spec is invalid, is left out with a warning.",
 		Example: `  # All PVCs of a schedule, and wait until the snapshots are ready
   kubectl snapsched snapshot nightly --wait
 
@@ -111,11 +110,11 @@ patch volumesnapshots if --mark --hold`)
 	cmd.Flags().Lookup("all-namespaces").Usage = "Select the schedules of all namespaces."
 	wait.AddFlags(cmd)
 	output.AddFlags(cmd, false, term.JSON, term.YAML, term.Names)
-	term.Ends(cmd, "a snapshot was refused or failed, or a schedule is left out", "time is up, which cancels nothing, or a snapshot could "+
-		"not be marked, because its driver reports a time of 1970, as if it had answered before it cut")
+	term.Ends(cmd, "a snapshot was refused or failed, or a schedule is left out", "the timeout passed, which cancels nothing, or a "+
+		"snapshot could not be marked, because its driver reports a time in 1970, as if it had answered before it cut")
 	f.AddDryRun(cmd, false)
-	cmd.Flags().StringVar(&hold, "hold", "", "Wait until the snapshots are cut, and hold them then: until a time in RFC 3339, or for "+
-		"so long, such as 7d. Retention may delete another one for them, and them for the next one, if they are not held.")
+	cmd.Flags().StringVar(&hold, "hold", "", "Wait until the snapshots are cut, then hold them: until a time in RFC 3339, or for a "+
+		"duration such as 7d. Retention may delete older ones for them and, without a hold, them for newer ones.")
 	return cmd
 }
 

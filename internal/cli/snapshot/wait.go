@@ -51,7 +51,7 @@ func (w *snapshotWait) AddFlags(cmd *cobra.Command) {
 	flag.NoOptDefVal, flag.DefValue = untilReady, ""
 	flag.Usage = "Wait until the snapshots are ready to use, or with --wait=cut, until their data is cut. One of: (ready, cut)."
 	_ = cmd.RegisterFlagCompletionFunc("wait", cobra.FixedCompletions([]string{untilReady, untilCut}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.Flags().Var(&w.Mark, "mark", "Annotate the snapshots that are ready, or cut, before the timeout, such as with quiesced=true.")
+	cmd.Flags().Var(&w.Mark, "mark", "Annotate the snapshots that are ready, or cut, before the timeout, for example with quiesced=true.")
 }
 
 // check checks what the flags mean together: a hold is set once a snapshot is cut.
@@ -108,7 +108,7 @@ func (r *request) wait(ctx context.Context) error {
 		r.f.Warn("nothing is cancelled: these may still be cut, at a time that nobody waits for: %s", strings.Join(uncut, ", "))
 	}
 	if ctx.Err() != nil && !errors.Is(err, term.ErrTimeout) && len(r.waiting()) > 0 {
-		err = fmt.Errorf("%w\nThe request stays: the snapshots are taken all the same, and nobody waits for them or marks or holds them", err)
+		err = fmt.Errorf("%w\nThe request stays: the operator still takes the snapshots, but nobody waits for them, marks or holds them", err)
 	}
 	return errors.Join(append(r.unmarked, err)...)
 }

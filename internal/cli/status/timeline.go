@@ -24,7 +24,7 @@ func NewTimeline(f *term.Factory) *cobra.Command {
 		GroupID: term.GroupShow,
 		Short:   "Draw the snapshots of each PVC over time",
 		Long: "Draw one line for each PVC of the schedules: its snapshots by age, what keeps them, holds and failures,\n" +
-			"and when the next ones are due. Old ages are drawn closer together if the line is too short.",
+			"and when the next ones are due. If the line is too short, old ages are drawn closer together.",
 		Example: `  # All schedules of the namespace
   kubectl snapsched timeline
 
@@ -56,7 +56,7 @@ func NewTimeline(f *term.Factory) *cobra.Command {
 			return nil
 		}),
 	}
-	cmd.Flags().StringVar(&claim, "pvc", "", "Draw this PVC, or its group, only.")
+	cmd.Flags().StringVar(&claim, "pvc", "", "Draw only this PVC, or its group.")
 	term.Needs(cmd, term.ToInspect)
 	scope.AddFlags(cmd, "schedules")
 	output.AddFlags(cmd, false, term.JSON, term.YAML)

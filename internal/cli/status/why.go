@@ -62,9 +62,9 @@ func NewWhy(f *term.Factory) *cobra.Command {
 		Use:     "why SNAPSHOT",
 		GroupID: term.GroupShow,
 		Short:   "Explain why a snapshot, or a group snapshot, is kept, and when it will be deleted",
-		Long: "Explain by which rule a snapshot is kept or deleted, and let time pass until it is deleted: the\n" +
-			"verdicts that follow, and when. It is assumed that every snapshot is taken on time and is ready at\n" +
-			"once, that no drill verifies another one, and that nobody changes anything.",
+		Long: "Explain which rule keeps or deletes a snapshot, and simulate time until it is deleted: which verdicts follow,\n" +
+			"and when. The simulation assumes that every snapshot is taken on time and is ready at once, that no drill\n" +
+			"verifies another one, and that nobody changes anything.",
 		Example: `  # Why is this snapshot still here?
   kubectl snapsched why data-0-20260131020000-k2n4tq7xva`,
 		Args:              term.Argument("SNAPSHOT", 1),

@@ -39,7 +39,7 @@ func Unholdable(v client.Object) error {
 	case v.GetDeletionTimestamp() != nil:
 		return view.BeingDeleted(v)
 	case backup.Uncut(v):
-		return fmt.Errorf("%s %s is not cut yet: it holds no data, and held it could stop the backups of its PVC", kind, v.GetName())
+		return fmt.Errorf("%s %s is not cut yet: it has no data, and a hold could stop the backups of its PVC", kind, v.GetName())
 	}
 	return nil
 }

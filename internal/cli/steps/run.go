@@ -141,7 +141,7 @@ func (p *progress[S]) take(ctx context.Context, r *Runner, state S) (change.Step
 		p.repeated++
 	}
 	if p.repeated > sameStep {
-		return step, fmt.Errorf("something undoes this step: %s", step.Text)
+		return step, fmt.Errorf("something else reverts this step: %s", step.Text)
 	}
 	text := step.Text
 	if r.Of > 0 {

@@ -98,7 +98,7 @@ func TestRun(t *testing.T) {
 		},
 		"something that undoes a step": {
 			scripts: []func(int) change.Step{script(write)}, want: "Write it\n", patches: 6,
-			wantErr:  "something undoes this step: Write it; unfinished at 7",
+			wantErr:  "something else reverts this step: Write it; unfinished at 7",
 			outcomes: slices.Repeat([]Outcome{{Some: true, All: true}}, 6),
 		},
 		"a wait that is too long": {

@@ -36,10 +36,10 @@ type switching struct {
 // New returns the command suspend.
 func New(f *term.Factory) *cobra.Command {
 	r := &switching{f: f, suspend: true}
-	return r.command("suspend", "Take no more snapshots for the slots of a schedule",
-		"Set spec.suspend: no snapshots are taken for the slots of the schedule, while retention continues. Snapshots on request\n"+
-			"are still taken. 'kubectl snapsched coverage' shows the PVCs that no other schedule protects as gaps.",
-		`  # Before a maintenance of the storage
+	return r.command("suspend", "Stop taking the scheduled snapshots of a schedule",
+		"Set spec.suspend: the schedule takes no snapshots at its slots. It still takes them on request, and retention\n"+
+			"continues. 'kubectl snapsched coverage' shows the PVCs that no other schedule protects as gaps.",
+		`  # Before maintenance of the storage
   kubectl snapsched suspend nightly
 
   # The same in all namespaces of a ClusterSnapshotSchedule
@@ -49,9 +49,9 @@ func New(f *term.Factory) *cobra.Command {
 // NewResume returns the command resume.
 func NewResume(f *term.Factory) *cobra.Command {
 	r := &switching{f: f}
-	return r.command("resume", "Take the snapshots of a suspended schedule again",
-		"Take off spec.suspend. For a slot that has passed without a snapshot, one is taken at once: the command names these PVCs\n"+
-			"first, and how many snapshots retention deletes then.",
+	return r.command("resume", "Take the scheduled snapshots of a suspended schedule again",
+		"Set spec.suspend to false. A PVC whose latest slot has passed without a snapshot gets one at once. The command first\n"+
+			"names these PVCs, and says how many snapshots retention then deletes.",
 		`  # What would be taken at once?
   kubectl snapsched resume nightly --dry-run
 

@@ -24,7 +24,7 @@ func Span(d time.Duration) string { return model.Duration(d.Round(time.Second)).
 
 // AddTimeout adds --timeout, which is of the whole command.
 func AddTimeout(flags *pflag.FlagSet, to *time.Duration, value time.Duration) {
-	AddDuration(flags, to, "timeout", value, true, "How long the whole command may take, such as 90s; 0: forever.")
+	AddDuration(flags, to, "timeout", value, true, "How long the whole command may take, such as 90s; 0 means no limit.")
 }
 
 // AddDuration adds a flag with a duration in the grammar of specs; 0 only where it has a meaning.

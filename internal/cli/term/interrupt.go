@@ -86,7 +86,7 @@ func AddYes(cmd *cobra.Command, to *bool) {
 func (f *Factory) Ask(ctx context.Context, question string) error {
 	file, ok := f.In.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return errors.New("nobody can be asked without a terminal: specify --yes")
+		return errors.New("cannot ask without a terminal: specify --yes")
 	}
 	fmt.Fprint(f.ErrOut, question+" [y/N] ")
 	answer, err := bufio.NewReader(UntilDone(ctx, f.In)).ReadString('\n')

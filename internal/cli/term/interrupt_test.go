@@ -31,7 +31,7 @@ func askAtTerminal() int {
 	context.AfterFunc(ctx, stop)
 	f := &Factory{IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, Clock: clock.RealClock{}}
 	root := &cobra.Command{Use: "asks", SilenceErrors: true, SilenceUsage: true, RunE: func(cmd *cobra.Command, _ []string) error {
-		return f.Ask(cmd.Context(), "Go on?")
+		return f.Ask(cmd.Context(), "Continue?")
 	}}
 	return UntilInterrupted(ctx, func() int { return Execute(ctx, root, nil) })
 }
@@ -72,7 +72,7 @@ func TestAQuestion(t *testing.T) {
 			}
 			theirs.Close()
 			shown := bufio.NewReader(ours)
-			if question, err := shown.ReadString(']'); err != nil || question != "Go on? [y/N]" {
+			if question, err := shown.ReadString(']'); err != nil || question != "Continue? [y/N]" {
 				t.Fatalf("it printed %q: %v", question, err)
 			}
 			if c.signal != nil {

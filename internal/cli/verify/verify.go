@@ -63,15 +63,15 @@ func New(f *term.Factory) *cobra.Command {
 		Long: `Restore a snapshot, the newest one of a PVC, or those of all PVCs of a schedule, to a volume of a Job, and run a command on
 the data. The Job owns the volume: Kubernetes deletes both after the timeout, even if this command is gone.
 
-The command finds the data in ` + core.DataPath + ` (a block volume: a device), and the names in the variables SNAPSHOT and PVC. Without a
-command, there must be data, and all data of every regular file must be readable. It runs as the user of the pod that mounts the PVC
-now, on the nodes that this one may run on, and without any permission in the cluster. Without such a pod, the namespace's own
-rules choose the user, unless --run-as-user and --fs-group do.
+The command finds the data in ` + core.DataPath + ` (a device, for a block volume), and the names in the variables SNAPSHOT and PVC. Without
+a command, there must be data, and every regular file must be readable as a whole. The command runs as the user of the pod that
+mounts the PVC now, on the nodes on which this pod may run, and without permissions in the cluster. If no pod mounts the PVC, the
+namespace's own rules choose the user, unless --run-as-user and --fs-group do.
 
-If it ends with 0, the snapshot gets the annotation ` + v1alpha1.AnnotationVerifiedAt + `, else
+If the command ends with 0, the snapshot gets the annotation ` + v1alpha1.AnnotationVerifiedAt + `, otherwise
 ` + v1alpha1.AnnotationVerifyFailed + ` with its last line. retention.minVerified keeps verified snapshots. A snapshot
-that the storage refuses to restore until the timeout has failed, too. Anything else, such as a quota, an image that is missing, or
-the timeout, says nothing about the data, and no annotation is written.`,
+that the storage refuses to restore until the timeout has failed too. Anything else, such as a quota, a missing image or the
+timeout, says nothing about the data, and no annotation is written.`,
 		Example: `  # The newest snapshot of a PVC
   kubectl snapsched verify --pvc pgdata
 
@@ -113,15 +113,15 @@ patch volumesnapshots`)
 	cmd.Flags().StringVar(&choice.Claim, "pvc", "", "Verify the newest ready snapshot of this PVC.")
 	cmd.Flags().StringVar(&choice.Schedule, "schedule", "", "Verify the newest ready snapshot of each PVC of this schedule.")
 	cmd.Flags().StringVar(&choice.Time, "as-of", "", "Verify snapshots of this time or earlier: "+term.AsOfForms+".")
-	cmd.Flags().StringVar(&r.options.Image, "image", "", "Image of the command. If omitted, the operator's, where its Deployment can be "+
-		"read, else that of this release. Without a command, it has to contain "+core.DefaultCommand[0]+".")
+	cmd.Flags().StringVar(&r.options.Image, "image", "", "Image of the command. If omitted, the operator's, if its Deployment can be "+
+		"read, otherwise that of this release. Without a command, it must contain "+core.DefaultCommand[0]+".")
 	term.AddDuration(cmd.Flags(), &r.options.Timeout, "drill-timeout", time.Hour, false, "How long a drill may take, its start included.")
 	cmd.Flags().IntVar(&r.parallel, "parallel", 1, "How many drills run at once.")
 	cmd.Flags().Int64Var(&r.user, "run-as-user", 0, "User ID of the command, instead of that of the pod that mounts the PVC.")
 	cmd.Flags().Int64Var(&r.group, "fs-group", 0, "Group ID of the command and of the volume, instead of that of the pod that mounts the PVC.")
 	cmd.Flags().StringVar(&choice.Options.StorageClass, "storage-class", "", "Storage class of the volume, instead of the source PVC's.")
 	cmd.Flags().BoolVar(&r.allowRetain, "allow-retain", false,
-		"Use a storage class with reclaimPolicy Retain, or one that may not be read: somebody has to delete the volumes.")
+		"Use a storage class with reclaimPolicy Retain, or one that you may not read: somebody has to delete the volumes afterwards.")
 	f.AddDryRun(cmd, true)
 	term.Ends(cmd, "a snapshot failed", "it is unknown whether all are good")
 	choice.Output.AddFlags(cmd, false, term.JSON, term.YAML)

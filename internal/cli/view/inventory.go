@@ -115,7 +115,7 @@ func ReadGroups(
 // them, a prediction is wrong.
 func warnOfGroups(f *term.Factory) {
 	if f.GroupsDenied != nil { // its message names the user, the verb and the resource
-		f.Warn("%s: group snapshots are left out, and whatever depends on them is wrong", f.GroupsDenied)
+		f.Warn("%s: group snapshots are left out, and everything that depends on them is wrong", f.GroupsDenied)
 	}
 	if f.GroupClassesDenied != nil {
 		f.Warn("%s: assuming that the operator finds a VolumeGroupSnapshotClass for each group", f.GroupClassesDenied)

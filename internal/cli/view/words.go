@@ -64,7 +64,7 @@ func DelayedWords(reason string, until time.Time, v retention.Verdict) string {
 	case reason == v1alpha1.ReasonDeletionStuck:
 		why = "the storage does not finish the deletion of others of its PVC"
 	case until.IsZero():
-		why = "the spec is not that of the ClusterSnapshotSchedule's template"
+		why = "the spec differs from the ClusterSnapshotSchedule's template"
 	case reason == v1alpha1.ReasonSnapshotsAdopted:
 		why = "it is older than its schedule, which is new"
 	}

@@ -58,7 +58,7 @@ func list(ctx context.Context, f *term.Factory) (map[string][]client.Object, err
 		if id := core.Owner(o); id != "" {
 			all[id] = append(all[id], o)
 		} else {
-			f.Warn("%s has the label of a proof, and no proof has made it: it is left alone", o.GetName())
+			f.Warn("%s has the label of a proof, but no proof has made it: it is left alone", o.GetName())
 		}
 	}
 	return all, nil

@@ -58,15 +58,15 @@ func (p *Proof) AddTo(cmd *cobra.Command, f *term.Factory, output *term.Output) 
 	}
 	cmd.Flags().BoolVar(&p.wanted, "prove", false,
 		"Take snapshots, restore and delete them, in a namespace of its own, and say what the driver does.")
-	cmd.Flags().StringVar(&p.storageClass, "storage-class", "", "Prove the driver of this storage class. If omitted, of the default one.")
-	cmd.Flags().StringVar(&p.image, "image", "", "Image of the pods, which has to contain "+core.Program[0]+". If omitted, the operator's, "+
-		"where its Deployment can be read, else that of this release.")
-	cmd.Flags().BoolVar(&p.groups, "groups", false, "Prove that a group snapshot is cut at one instant, too.")
-	cmd.Flags().BoolVar(&p.limits, "limits", false, "Take up to 40 snapshots of one volume, until the driver refuses, too.")
+	cmd.Flags().StringVar(&p.storageClass, "storage-class", "", "Storage class whose driver is proven. If omitted, the default one.")
+	cmd.Flags().StringVar(&p.image, "image", "", "Image of the pods, which must contain "+core.Program[0]+". If omitted, the operator's, "+
+		"if its Deployment can be read, otherwise that of this release.")
+	cmd.Flags().BoolVar(&p.groups, "groups", false, "Also prove that a group snapshot is cut at one instant.")
+	cmd.Flags().BoolVar(&p.limits, "limits", false, "Also take up to 40 snapshots of one volume, until the driver refuses.")
 	cmd.Flags().BoolVar(&p.annotate, "annotate", false,
-		"Write what was shown into the annotation "+v1alpha1.AnnotationProven+" of the VolumeSnapshotClass.")
+		"Write the result into the annotation "+v1alpha1.AnnotationProven+" of the VolumeSnapshotClass.")
 	cmd.Flags().BoolVar(&p.allowRetain, "allow-retain", false,
-		"Use classes that keep what is deleted: somebody has to delete the volumes and snapshots.")
+		"Use classes with the policy Retain: somebody has to delete the volumes and snapshots afterwards.")
 	term.AddYes(cmd, &p.answer)
 	term.AddTimeout(cmd.Flags(), &p.timeout, 30*time.Minute)
 }
@@ -75,7 +75,7 @@ func (p *Proof) AddTo(cmd *cobra.Command, f *term.Factory, output *term.Output) 
 func (p *Proof) check(cmd *cobra.Command) error {
 	if p.wanted {
 		if cmd.Flags().Changed("all-namespaces") {
-			return errors.New("--prove has a namespace of its own: leave out --all-namespaces")
+			return errors.New("--prove uses its own namespace: omit --all-namespaces")
 		}
 		return nil
 	}

@@ -134,7 +134,7 @@ func (r *run) take(ctx context.Context) error {
 			}
 			v := r.proof.Next(step, r.seen)
 			if late && v.State == "" {
-				v = core.Verdict{State: core.Unknown, Words: "the time is up: " + v.Words}
+				v = core.Verdict{State: core.Unknown, Words: "timed out: " + v.Words}
 			}
 			if v.State != "" {
 				took := r.f.Clock.Since(began).Round(100 * time.Millisecond).String()

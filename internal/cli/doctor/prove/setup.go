@@ -75,7 +75,7 @@ func (p *Proof) choose(ctx context.Context, f *term.Factory) (c chosen, err erro
 	}
 	group, is := classes.DefaultOf(driver, true).(*groupv1.VolumeGroupSnapshotClass)
 	if p.groups && !is {
-		return c, fmt.Errorf("driver %s has no default VolumeGroupSnapshotClass: leave out --groups", driver)
+		return c, fmt.Errorf("driver %s has no default VolumeGroupSnapshotClass: omit --groups", driver)
 	}
 	c.pending = classes.Pending(driver)
 	keeps := p.keeps(c, group)
@@ -130,7 +130,7 @@ func (p *Proof) storage(ctx context.Context, f *term.Factory) (found *storagev1.
 	case found == nil && p.storageClass != "":
 		return nil, fmt.Errorf("StorageClass %s does not exist", p.storageClass)
 	case found == nil:
-		return nil, errors.New("there is no default StorageClass: name one with --storage-class")
+		return nil, errors.New("there is no default StorageClass: specify one with --storage-class")
 	}
 	return found, nil
 }

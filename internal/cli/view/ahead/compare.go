@@ -50,7 +50,7 @@ type Preview struct {
 type waiting struct {
 	Snapshots int    `json:"snapshots"`
 	Reason    string `json:"reason"`
-	// Until is not set if the spec is not that of the ClusterSnapshotSchedule's template.
+	// Until is not set if the spec differs from the ClusterSnapshotSchedule's template.
 	Until *metav1.Time `json:"until,omitempty"`
 	// Confirmation says how to have them deleted at once; empty if nothing does.
 	Confirmation string `json:"-"`

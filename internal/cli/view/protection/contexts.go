@@ -83,7 +83,7 @@ func OfContexts[T any](
 	}
 	c := f.Config
 	if term.Given(*c.Context, *c.ClusterName, *c.AuthInfoName, *c.APIServer, *c.BearerToken) > 0 {
-		return nil, errors.New("--contexts names the clusters: leave out --context, --cluster, --user, --server and --token")
+		return nil, errors.New("--contexts names the clusters: omit --context, --cluster, --user, --server and --token")
 	}
 	names, err := contextsLike(f, pattern)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrEnded is why a run ends whose rollback another run has undone, or whose lock something has taken off.
-var ErrEnded = errors.New("the note that the rollback is unfinished is gone: it was undone or ended elsewhere, or its note was taken off")
+var ErrEnded = errors.New("the note that the rollback is unfinished is gone: it was undone or ended elsewhere, or its note was removed")
 
 // begin sets which rollback this run goes on with, or begins.
 func (s *State) begin() error {
@@ -98,7 +98,7 @@ func (s *State) mayGoOn(found *Lock, names []string) error {
 	case found.User == s.User, s.TakeOver && found.abandoned(s.Now):
 		return nil
 	}
-	return fmt.Errorf("%s: %s, or, once its last step is older than an hour, go on with it by --take-over", found.what(), hint)
+	return fmt.Errorf("%s: %s, or, once its last step is older than an hour, continue it with --take-over", found.what(), hint)
 }
 
 // beginNew begins a rollback, or the undo of the latest one. Without anything to do, there is no lock.

@@ -139,7 +139,7 @@ func lockOn(o client.Object) (*Lock, error) {
 	}
 	l := &Lock{}
 	if err := errors.Join(json.Unmarshal([]byte(text), l), l.valid()); err != nil {
-		return nil, fmt.Errorf("%s has a malformed annotation %s, which no rollback has written: take it off if none is unfinished: %w",
+		return nil, fmt.Errorf("%s has a malformed annotation %s, which no rollback has written: remove it if no rollback is unfinished: %w",
 			o.GetName(), v1alpha1.AnnotationRollback, err)
 	}
 	return l, nil

@@ -208,7 +208,7 @@ func TestALockThatNoRollbackHasWrittenKeepsNobodyFromGoingOn(t *testing.T) {
 		"of the far future": {`{"id":"deadbeef","user":"nobody","time":"9999-01-01T00:00:00Z","claims":` + goals + `}`, "", true},
 		"of the far future, and nobody asks to take it over": {`{"id":"deadbeef","user":"nobody","time":"9999-01-01T00:00:00Z","claims":` +
 			goals + `}`, "finish it first", false},
-		"without a time": {`{"id":"deadbeef","user":"jane","claims":` + goals + `}`, "take it off if none is unfinished: it has no time", false},
+		"without a time": {`{"id":"deadbeef","user":"jane","claims":` + goals + `}`, "remove it if no rollback is unfinished: it has no time", false},
 		"without a goal": {`{"id":"deadbeef","user":"jane","time":"2026-01-01T00:00:00Z","claims":[{"name":"data-db-0"},{"name":"data-db-1"}]}`,
 			"it does not say to which snapshot it goes back", false},
 		"to a name that a shell runs": {`{"id":"deadbeef","user":"jane","time":"2026-01-01T00:00:00Z","claims":` +

@@ -100,7 +100,7 @@ func (c *Claim) refuseState(s *State, p *corev1.PersistentVolumeClaim) error {
 	case begun && !c.old():
 		return c.refuseForeign(s, p)
 	case s.Own == nil && s.lock.Step == 0 && c.Full != "" && !s.SkipSafety:
-		return fmt.Errorf("the storage takes no snapshot of the present data: %s; delete one first, or give --skip-safety-snapshot: "+
+		return fmt.Errorf("the storage takes no snapshot of the present data: %s; delete one first, or set --skip-safety-snapshot: "+
 			"then PersistentVolume %s is the only copy of that data", c.Full, p.Spec.VolumeName)
 	case s.lock.Undo == "" && c.target == nil && c.restored == nil:
 		return errors.Join(c.refuseSnapshots(s), c.refuseTarget())
@@ -140,7 +140,7 @@ func (c *Claim) refuseVolumes(s *State) error {
 		case v.DeletionTimestamp != nil:
 			return fmt.Errorf("PersistentVolume %s is being deleted, which nothing can undo: its data would be lost with its PVC", v.Name)
 		case !s.ours(v, c.Name):
-			return fmt.Errorf("PersistentVolume %s was given to PersistentVolumeClaim %s in namespace %s: it has no longer the data of %s",
+			return fmt.Errorf("PersistentVolume %s was given to PersistentVolumeClaim %s in namespace %s: it no longer has the data of %s",
 				v.Name, v.Spec.ClaimRef.Name, v.Spec.ClaimRef.Namespace, c.Name)
 		}
 	}
