@@ -63,12 +63,13 @@ func opsNamespace(ctx context.Context, application string) string {
 	return name
 }
 
-// adaptedSample is a folder of config/samples for an application's namespace, with texts of its files replaced, as its comments say.
+// adaptedSample is a folder of config/samples for an application's namespace, with texts of its files replaced, as its comments say. Its
+// CronJobs are suspended: the specs start their Jobs, and another one would start at two in the morning.
 func adaptedSample(ctx context.Context, folder, namespace string, replacements ...string) []byte {
 	GinkgoHelper()
 	sample := filepath.Join(GinkgoT().TempDir(), folder)
 	Expect(os.CopyFS(sample, os.DirFS(filepath.Join(root, "config", "samples", folder)))).To(Succeed())
-	replacer := strings.NewReplacer(append(replacements, "my-app", namespace)...)
+	replacer := strings.NewReplacer(append(replacements, "my-app", namespace, "\n  concurrencyPolicy:", "\n  suspend: true\n  concurrencyPolicy:")...)
 	for _, path := range suite.Must(filepath.Glob(filepath.Join(sample, "*.yaml"))) {
 		Expect(os.WriteFile(path, []byte(replacer.Replace(string(suite.Must(os.ReadFile(path))))), 0o600)).To(Succeed())
 	}

@@ -207,7 +207,12 @@ var _ = Describe("doctor --prove", Ordered, func() {
 	It("removes what others have left, once they are dead", func(ctx context.Context) {
 		left := leftByProofs(ctx) // by the spec before this one
 		// The sidecar tries again to delete it when something is written, or minutes later.
-		kubectl(ctx, "label", "volumesnapshotcontents", "--all", "again=now")
+		contents := &snapshotv1.VolumeSnapshotContentList{}
+		Expect(cluster.Client.List(ctx, contents)).To(Succeed())
+		for i := range contents.Items {
+			again := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"again":"now"}}}`))
+			Expect(client.IgnoreNotFound(cluster.Client.Patch(ctx, &contents.Items[i], again))).To(Succeed()) // it may have been tried since
+		}
 		for _, at := range []struct {
 			kind client.ObjectList
 			name string
