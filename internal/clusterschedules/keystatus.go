@@ -108,7 +108,7 @@ func (p *program) knows(child *schedule) bool {
 func (k *keyStatus) addReady(child *schedule, outdated bool) {
 	switch ready := meta.FindStatusCondition(child.Status.Conditions, v1alpha1.ConditionReady); {
 	case child.DeletionTimestamp != nil: // its conditions are of before
-		message := report.Text(deletingMessage(child), maxProblem)
+		message := report.Text(deletingMessage(child), report.MaxProblem)
 		k.Problems = []problem{{Namespace: k.Namespace, Reason: v1alpha1.ReasonChildDeleting, Message: message}}
 	case outdated: // so are its conditions
 		k.Problems = []problem{{Namespace: k.Namespace, Reason: v1alpha1.ReasonStatusOutdated, Message: outdatedMessage}}
@@ -118,7 +118,7 @@ func (k *keyStatus) addReady(child *schedule, outdated bool) {
 	case ready.Reason == v1alpha1.ReasonSnapshotAPIMissing:
 		k.APIMissing = true
 	default:
-		k.Problems = []problem{{Namespace: k.Namespace, Reason: ready.Reason, Message: report.Text(ready.Message, maxProblem)}}
+		k.Problems = []problem{{Namespace: k.Namespace, Reason: ready.Reason, Message: report.Text(ready.Message, report.MaxProblem)}}
 	}
 }
 
@@ -133,9 +133,6 @@ func deletingMessage(child *schedule) string {
 	}
 	return text
 }
-
-// maxProblems is how many problems a status lists.
-const maxProblems = 10
 
 // combined is what the namespaces add up to.
 type combined struct {
@@ -165,8 +162,8 @@ func combine(keys []any) combined {
 		c.add(key.(*keyStatus))
 	}
 	slices.SortFunc(c.Problems, problem.compare)
-	if more := len(c.Problems) - maxProblems; more > 0 {
-		c.Problems, c.MoreProblems = c.Problems[:maxProblems], count(more)
+	if more := len(c.Problems) - report.MaxProblems; more > 0 {
+		c.Problems, c.MoreProblems = c.Problems[:report.MaxProblems], count(more)
 	}
 	return c
 }
@@ -208,10 +205,6 @@ func one(counts bool) int32 {
 	}
 	return 0
 }
-
-// maxProblem is how many bytes a problem's message may have, so that an event or a
-// condition that embeds it has at most report.MaxMessage.
-const maxProblem = 700
 
 // count converts a number of objects to the API's type.
 func count(n int) int32 {

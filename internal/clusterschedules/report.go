@@ -91,7 +91,7 @@ var actions = map[string]string{
 
 // problemOf explains a failed write.
 func problemOf(f mapcontroller.Failure) problem {
-	p := problem{Namespace: f.Object.GetNamespace(), Message: report.Settled(f.Err, f.Object.GetName(), maxProblem)}
+	p := problem{Namespace: f.Object.GetNamespace(), Message: report.Settled(f.Err, f.Object.GetName(), report.MaxProblem)}
 	switch f.Verb {
 	case mapcontroller.VerbCreate:
 		p.Reason = v1alpha1.ReasonCreateFailed

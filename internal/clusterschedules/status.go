@@ -29,18 +29,13 @@ const (
 	schedulesReady  = "outputs." + schedulesResource + ".ready"
 )
 
-// refusedMessage takes the place of every message while the API server refuses them.
-const refusedMessage = "the API server refuses this status as invalid; the log of the operator says why"
-
 // setStatus computes the status. It is pure. What is not known stays as the API server
 // has it.
 func setStatus(now time.Time, parent client.Object, known mapcontroller.Summary) {
 	f := parent.(*v1alpha1.ClusterSnapshotSchedule)
 	setWhatIsKnown(now, f, known)
 	if known.Refused {
-		for i := range f.Status.Conditions {
-			f.Status.Conditions[i].Message = refusedMessage
-		}
+		report.RefusedConditions(f.Status.Conditions)
 	}
 }
 
@@ -155,10 +150,7 @@ func setReady(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, status metav1.
 }
 
 func set(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, condition string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{
-		Type: condition, Status: status, Reason: reason, Message: report.Text(message, report.MaxMessage),
-		ObservedGeneration: f.Status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
-	})
+	report.SetCondition(&f.Status.Conditions, now, f.Status.ObservedGeneration, condition, status, reason, message)
 }
 
 // problems keeps the time since which a problem is known, from the entry of the same

@@ -20,6 +20,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // checkStatus checks all of a status but its protection, see TestProtectionOfANamespace.
@@ -224,7 +225,7 @@ func TestMessagesAreBounded(t *testing.T) {
 		}
 		test.Refused = true
 		setStatus(now, f, test)
-		if got := condition(f, "Ready"); !strings.HasSuffix(got, refusedMessage) {
+		if got := condition(f, "Ready"); !strings.HasSuffix(got, report.RefusedMessage) {
 			t.Errorf("refused, Ready is %s", got)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/cached"
 )
 
@@ -70,7 +71,7 @@ func TestCapacityOfADriver(t *testing.T) {
 				o.SetAnnotations(stripped.(client.Object).GetAnnotations()) // as the cache has it
 			}
 			got := Classes{Known: true, All: tc.classes}.capacityOf(testDriver)
-			if (got.invalid == "") != (tc.wantInvalid == "") || !strings.Contains(got.invalid, tc.wantInvalid) || len(got.invalid) > maxProblem || strings.Contains(got.invalid, "\x1b") {
+			if (got.invalid == "") != (tc.wantInvalid == "") || !strings.Contains(got.invalid, tc.wantInvalid) || len(got.invalid) > report.MaxProblem || strings.Contains(got.invalid, "\x1b") {
 				t.Errorf("invalid: %q, want %q", got.invalid, tc.wantInvalid)
 			}
 			if got.invalid, got.remove = "", ""; got != tc.want {
@@ -92,7 +93,7 @@ func TestTheCommandThatRemovesAnAnnotation(t *testing.T) {
 		}
 		of := all.capacityOf(testDriver)
 		p := of.problem()
-		if whole := strings.HasSuffix(p.Message, "; it is ignored; to remove it: "+want); len(p.Message) > maxProblem || whole != (name == "a") ||
+		if whole := strings.HasSuffix(p.Message, "; it is ignored; to remove it: "+want); len(p.Message) > report.MaxProblem || whole != (name == "a") ||
 			!whole && !strings.HasSuffix(p.Message, "; it is ignored") {
 			t.Errorf("%d bytes: %s", len(p.Message), p.Message)
 		}

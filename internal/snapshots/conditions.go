@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -180,8 +179,5 @@ func setValid(now time.Time, s *v1alpha1.SnapshotSchedule) {
 }
 
 func set(now time.Time, s *v1alpha1.SnapshotSchedule, condition string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
-		Type: condition, Status: status, Reason: reason, Message: report.Text(message, report.MaxMessage),
-		ObservedGeneration: s.Status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
-	})
+	report.SetCondition(&s.Status.Conditions, now, s.Status.ObservedGeneration, condition, status, reason, message)
 }

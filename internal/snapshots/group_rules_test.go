@@ -18,6 +18,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // What holds for a PVC holds for a group.
@@ -237,7 +238,7 @@ func TestProblemsOfGroupsEndWithTheCommandThatHelps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems := statusOf(tc.of.decide(t)).Problems
-			if len(problems) != 1 || !strings.HasSuffix(problems[0].Message, tc.want) || len(problems[0].Message) > maxProblem {
+			if len(problems) != 1 || !strings.HasSuffix(problems[0].Message, tc.want) || len(problems[0].Message) > report.MaxProblem {
 				t.Errorf("got %s, want one that ends with %s", toJSON(problems), tc.want)
 			}
 		})

@@ -12,9 +12,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
-// maxProblems is how many problems a status lists.
-const maxProblems = 10
-
 // keyStatus is the part of a schedule's status that one PVC adds.
 type keyStatus struct {
 	// Claim is the PVC's name; empty for one that is not selected, and for a group.
@@ -143,14 +140,13 @@ func (k *keyStatus) named() bool {
 // the first problem, the drivers that are waited for and the first PVC that is skipped
 // follow one another.
 const (
-	maxProblem = 700
 	maxFirst   = 500
 	maxDrivers = 120
 )
 
 // withCommand returns a message that ends with a command, if both fit: a part of a command helps nobody.
 func withCommand(message, command string) string {
-	if len(message)+len(command) > maxProblem {
+	if len(message)+len(command) > report.MaxProblem {
 		return message
 	}
 	return message + command
@@ -176,7 +172,7 @@ func (k *keyStatus) add(p Problem) {
 	if p.Claim == "" && p.Group == "" {
 		p.Claim, p.Group = k.Claim, k.groupName()
 	}
-	p.Claim, p.Message = report.Text(p.Claim, report.MaxName), report.Text(p.Message, maxProblem)
+	p.Claim, p.Message = report.Text(p.Claim, report.MaxName), report.Text(p.Message, report.MaxProblem)
 	k.Problems = append(k.Problems, p)
 	slices.SortFunc(k.Problems, Problem.compare)
 }
@@ -351,8 +347,8 @@ func (c *combined) addProblems(problems []Problem) {
 	for _, p := range problems {
 		i, _ := slices.BinarySearchFunc(c.Problems, p, Problem.compare)
 		c.Problems = slices.Insert(c.Problems, i, p)
-		if len(c.Problems) > maxProblems {
-			c.Problems = c.Problems[:maxProblems]
+		if len(c.Problems) > report.MaxProblems {
+			c.Problems = c.Problems[:report.MaxProblems]
 			c.MoreProblems++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // keys returns key statuses as the engine passes them on.
@@ -69,7 +70,7 @@ func TestCombineDoesNotDependOnOrder(t *testing.T) {
 		if shuffled := combine(keys(rapid.Permutation(all).Draw(t, "order")...)); !reflect.DeepEqual(got, shuffled) {
 			t.Fatalf("got  %+v\nthen %+v", got, shuffled)
 		}
-		if len(got.Problems) > maxProblems || len(got.Problems)+got.MoreProblems != count {
+		if len(got.Problems) > report.MaxProblems || len(got.Problems)+got.MoreProblems != count {
 			t.Fatalf("%d problems listed and %d more, of %d", len(got.Problems), got.MoreProblems, count)
 		}
 	})

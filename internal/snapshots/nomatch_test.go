@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // labeled are PVCs, each with one label key=value; an empty text is one without labels.
@@ -142,7 +143,7 @@ func TestWhatElseExistsIsLookedForOncePerSpecAndOnceAMinute(t *testing.T) {
 		{name: "another spec", after: 2 * time.Second, change: func() { s.Generation++ }, looked: 2, want: want},
 		{name: "within the minute", after: time.Minute, change: func() { claims = labeled("app=store", "app=store") }, looked: 2, want: want},
 		{name: "after it", after: 2*time.Second + time.Minute, looked: 3, want: two},
-		{name: "a status that is refused", after: time.Hour, refused: true, looked: 3, want: refusedMessage},
+		{name: "a status that is refused", after: time.Hour, refused: true, looked: 3, want: report.RefusedMessage},
 		{name: "a schedule of the name", after: time.Minute + 3*time.Second, change: func() { s.UID = "another" }, looked: 4, want: two},
 		{name: "suspended", after: 3 * time.Hour, change: func() { s.Spec.Suspend = true }, looked: 4, want: "spec.suspend is true: no snapshots are taken; retention continues"},
 	} {

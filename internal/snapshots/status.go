@@ -14,6 +14,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 const (
@@ -28,17 +29,12 @@ const invalidMessage = "the spec is invalid: no snapshot is taken or deleted unt
 // reconcilingMessage is that of a schedule of which nothing is known yet.
 const reconcilingMessage = "the operator has not reconciled every PersistentVolumeClaim yet"
 
-// refusedMessage takes the place of every message while the API server refuses them.
-const refusedMessage = "the API server refuses this status as invalid; the log of the operator says why"
-
 // setStatusOf computes a schedule's status. It is pure. It returns what the PVCs add
 // up to, which is nothing where that is not known: then what the API server has stays.
 func setStatusOf(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known mapcontroller.Summary) combined {
 	sum := setKnown(now, s, from, known)
 	if known.Refused {
-		for i := range s.Status.Conditions {
-			s.Status.Conditions[i].Message = refusedMessage
-		}
+		report.RefusedConditions(s.Status.Conditions)
 	}
 	return sum
 }

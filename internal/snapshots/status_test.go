@@ -15,6 +15,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // known returns a settled summary of so many PVCs, with three snapshots each, and
@@ -374,7 +375,7 @@ func TestMessagesAreBounded(t *testing.T) {
 		}
 		setStatus(noon, s, summary)
 		for _, c := range s.Status.Conditions {
-			if len(c.Message) > 1024 || summary.Refused && c.Message != refusedMessage {
+			if len(c.Message) > 1024 || summary.Refused && c.Message != report.RefusedMessage {
 				t.Fatalf("%s has a message of %d bytes: %s", c.Type, len(c.Message), c.Message)
 			}
 		}

@@ -114,7 +114,7 @@ func problemsOf(failures []mapcontroller.Failure) []Problem {
 	}
 	for i, p := range problems {
 		if n := more[p.Reason]; n > 0 {
-			problems[i].Message = fmt.Sprintf("%s; and %d more", report.Text(p.Message, maxProblem-len("; and 1000000 more")), n)
+			problems[i].Message = fmt.Sprintf("%s; and %d more", report.Text(p.Message, report.MaxProblem-len("; and 1000000 more")), n)
 		}
 	}
 	return problems
@@ -126,7 +126,7 @@ func decisionPanicked(w written) []Problem {
 		return nil
 	}
 	if panicked := (*mapcontroller.PanicError)(nil); errors.As(w.outcome.Err, &panicked) {
-		message := report.Text(fmt.Sprintf("map key %s: %v", report.Text(w.mapKey, report.MaxName), panicked), maxProblem)
+		message := report.Text(fmt.Sprintf("map key %s: %v", report.Text(w.mapKey, report.MaxName), panicked), report.MaxProblem)
 		return []Problem{{Reason: v1alpha1.ReasonInternalError, Message: withCommand(message,
 			"; this is a bug: report it with the operator's log and the output of: kubectl snapsched doctor -A -o json")}}
 	}
@@ -137,10 +137,10 @@ func decisionPanicked(w written) []Problem {
 func problemOf(f mapcontroller.Failure) Problem {
 	name := f.Object.GetName()
 	noun := backup.Noun(f.Object)
-	p := Problem{Claim: backup.ClaimName(f.Object), Message: fmt.Sprintf("%s %s: %s", noun, name, report.Settled(f.Err, name, maxProblem))}
+	p := Problem{Claim: backup.ClaimName(f.Object), Message: fmt.Sprintf("%s %s: %s", noun, name, report.Settled(f.Err, name, report.MaxProblem))}
 	switch f.Verb {
 	case mapcontroller.VerbCreate:
-		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, report.Settled(f.Err, name, maxProblem)
+		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, report.Settled(f.Err, name, report.MaxProblem)
 		if errors.Is(f.Err, mapcontroller.ErrNameCollision) {
 			p.Reason = v1alpha1.ReasonNameCollision
 			p.Message = collisionMessage(f.Object, f.Err)
@@ -150,13 +150,13 @@ func problemOf(f mapcontroller.Failure) Problem {
 	case mapcontroller.VerbRelease:
 		p.Reason = v1alpha1.ReasonReleaseFailed
 		if _, isSchedule := f.Object.(*v1alpha1.SnapshotSchedule); isSchedule {
-			p.Message = report.Settled(f.Err, name, maxProblem)
+			p.Message = report.Settled(f.Err, name, report.MaxProblem)
 		}
 	case members.VerbLabel:
 		p.Reason = v1alpha1.ReasonLabelFailed
 	case mapcontroller.VerbAdopt:
 		p.Reason = v1alpha1.ReasonAdoptionRefused
-		p.Message = fmt.Sprintf("%s %s is left alone: %s", noun, name, report.Settled(f.Err, name, maxProblem))
+		p.Message = fmt.Sprintf("%s %s is left alone: %s", noun, name, report.Settled(f.Err, name, report.MaxProblem))
 	}
 	return p
 }
