@@ -183,7 +183,7 @@ func TestMigrateSaysWhatMayBeLostBeforeItAsks(t *testing.T) {
 	set(peer, "never", "retention", "expires")
 	c := fake.NewClientBuilder().WithScheme(term.NewScheme()).WithObjects(peer, claim, of("a", "data"), of("b", "gone")).Build()
 	out, errOut, err := runOf(t, allowing(c, func() {}, ""), true, false, &term.Scope{})
-	if err == nil || !strings.Contains(err.Error(), "nobody can be asked") || !strings.Contains(out, "disable it, create SnapshotSchedule nightly, hand over 1 snapshot\n") {
+	if err == nil || !strings.Contains(err.Error(), "cannot ask without a terminal") || !strings.Contains(out, "disable it, create SnapshotSchedule nightly, hand over 1 snapshot\n") {
 		t.Errorf("%q: %v", out, err)
 	}
 	for _, want := range []string{
