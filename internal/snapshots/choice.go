@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/backup"
@@ -77,10 +79,24 @@ func (p *program) choose(of *subject, seen mapcontroller.Observation) choice {
 	return c
 }
 
+// groupless returns why no group takes a PVC.
+func (p *program) groupless(claim *corev1.PersistentVolumeClaim) Problem {
+	by := p.schedule.Spec.Group.ByLabel
+	message := fmt.Sprintf("the PVC has no label %s, so it belongs to no group, and no snapshot of it is taken", by)
+	if len(validation.IsValidLabelValue(claim.Name)) == 0 {
+		message = withCommand(message, fmt.Sprintf(
+			"; to make it a group of its own: kubectl label pvc -n '%s' '%s' '%s=%s'", claim.Namespace, claim.Name, by, claim.Name))
+	}
+	return Problem{Reason: v1alpha1.ReasonGroupMismatch, Message: message}
+}
+
 // mismatch returns why the labels of a group do not stand for its PVCs.
 func (p *program) mismatch(of *subject, seen mapcontroller.Observation) Problem {
-	if of.group == "" {
+	switch {
+	case p.schedule.Spec.Group == nil:
 		return Problem{}
+	case of.group == "":
+		return p.groupless(of.claims[0])
 	}
 	if len(seen.Missing) > 0 {
 		return Problem{Reason: v1alpha1.ReasonGroupSnapshotAPIMissing, Message: "VolumeGroupSnapshots are not installed in this cluster, " +

@@ -186,7 +186,7 @@ func TestALostPVCOfAGroupIsAProblemOfItsOwn(t *testing.T) {
 		"all":        {(&groupCase{claims: []claimBuilder{lost}}).decide(t), []string{v1alpha1.ReasonClaimLost}},
 		"one without the label of the group": {
 			(&groupCase{schedule: unlabeled, claims: []claimBuilder{lost}, change: func(seen *mapcontroller.Observation) { seen.MapKey = "a-uid" }}).decide(t),
-			[]string{v1alpha1.ReasonClaimLost, v1alpha1.ReasonGroupMismatch},
+			[]string{v1alpha1.ReasonClaimLost},
 		},
 	} {
 		var reasons []string

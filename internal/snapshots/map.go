@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -60,8 +59,8 @@ func (p *program) mapKey(seen mapcontroller.Observation) (mapcontroller.Decision
 	}
 	d.Next = earliest(d.Next, of.slots.Next, of.slots.Until, wait)
 
-	status := p.statusOf(of, seen.Now)
-	status.KeptForNow, d.Status = kept, status
+	status := p.statusOf(of, kept, seen.Now)
+	d.Status = status
 	o := observed{program: p, of: of, seen: seen}
 	d.Next = earliest(d.Next, status.find(rules, o))
 	if !status.skip(class.skipped) {
@@ -98,20 +97,23 @@ func (k *keyStatus) addSlot(o *observed, class *choice) {
 	k.overdue = create && o.overdue()
 }
 
-// mapUngrouped decides about a PVC that is selected and belongs to no group. Its own snapshots are of an earlier spec.
+// mapUngrouped decides about a PVC that is selected and belongs to no group. Its own snapshots are of an earlier spec: they are
+// detached, and protect it as long as they are there.
 func (p *program) mapUngrouped(seen mapcontroller.Observation) (mapcontroller.Decision, *subject) {
-	claim := seen.Selected[0].(*corev1.PersistentVolumeClaim)
-	seen.Selected, seen.Unselected = nil, seen.Selected
-	d, of := p.tombstone(seen)
-	status := &keyStatus{}
-	if known, ok := d.Status.(*keyStatus); ok {
-		status = known
+	of := p.subjectOf(seen)
+	of.backups.Whole.Claim, of.slots = retention.Unselected, schedule.Slots{}
+	d, kept := p.retire(of, seen)
+	if seen.Confirms {
+		return d, of
 	}
-	status.Claim = claim.Name
-	alone := claimsOf(p.schedule, []*corev1.PersistentVolumeClaim{claim}, nil, seen.Now)
-	d.Next = earliest(d.Next, status.find(rulesOfUngrouped, observed{program: p, of: &alone, seen: seen}))
-	status.protection, status.RecoveryPoint = protectionOld, alone.anchor
-	d.Status = status
+	status, o := p.statusOf(of, kept, seen.Now), observed{program: p, of: of, seen: seen}
+	d.Status, d.Next = status, earliest(d.Next, status.find(rules, o))
+	class := p.choose(of, seen)
+	if o.refused = class.refused; !status.skip(class.skipped) {
+		var until time.Time
+		o.drills, until = p.addParts(status, of, seen.Now)
+		d.Next = earliest(d.Next, until, status.find(rulesOfUngrouped, o))
+	}
 	return d, of
 }
 
@@ -148,33 +150,35 @@ func (p *program) addParts(status *keyStatus, of *subject, now time.Time) (faile
 			next = earliest(next, until)
 			status.RecoveryPoint = earliest(status.RecoveryPoint, part.recoveryPoint)
 			status.noneReady = status.noneReady || retention.NewestReady(series, now) < 0
-		}
-		drills := drillsOf(found, series, now)
-		part.verified = drills.Verified
-		if drills.Failed.Reason != "" {
-			drills.Failed.Claim = claim.Name
-			failed = append(failed, drills.Failed)
+			drills := drillsOf(found, series, now)
+			if part.verified = drills.Verified; drills.Failed.Reason != "" {
+				drills.Failed.Claim = claim.Name
+				failed = append(failed, drills.Failed)
+			}
 		}
 		status.setPart(i, part)
 	}
 	return failed, next
 }
 
-// statusOf returns what the status says of a subject and its snapshots, whatever is
-// decided about them.
-func (p *program) statusOf(of *subject, now time.Time) *keyStatus {
+// statusOf returns what the status says of a subject and its snapshots, whatever is decided about them. Those of no selected PVC
+// are counted as detached, and in no other state.
+func (p *program) statusOf(of *subject, kept keptForNow, now time.Time) *keyStatus {
 	series := of.backups.Whole.Snapshots
 	stuck, _ := p.stuck(&of.backups, now)
-	status := &keyStatus{LastSnapshot: retention.LastSlot(series, now), Stuck: count(len(stuck))}
-	if of.group != "" {
-		status.group = &groupStatus{name: of.group, parts: make([]claimPart, len(of.claims))}
-		for i, claim := range of.claims {
-			status.group.parts[i].name = claim.Name
-		}
-	} else {
-		status.Claim = of.claims[0].Name
+	status := &keyStatus{LastSnapshot: retention.LastSlot(series, now), Stuck: count(len(stuck)), KeptForNow: kept}
+	if len(of.claims) == 0 {
+		return status
 	}
 	status.Pending, status.Failed, status.Terminating = unready(p.spec, series, now)
+	if of.group == "" {
+		status.Claim = of.claims[0].Name
+		return status
+	}
+	status.group = &groupStatus{name: of.group, parts: make([]claimPart, len(of.claims))}
+	for i, claim := range of.claims {
+		status.group.parts[i].name = claim.Name
+	}
 	return status
 }
 
@@ -205,8 +209,7 @@ func (p *program) tombstone(seen mapcontroller.Observation) (mapcontroller.Decis
 	if !of.backups.ofGroup && len(seen.Unselected) == 0 && slices.ContainsFunc(of.backups.Whole.Snapshots, mayKeepClaim) {
 		d.Next = earliest(d.Next, seen.Now.Add(leavingCheck))
 	}
-	stuck, _ := p.stuck(&of.backups, seen.Now)
-	status := &keyStatus{LastSnapshot: retention.LastSlot(of.backups.Whole.Snapshots, seen.Now), Stuck: count(len(stuck)), KeptForNow: kept}
+	status := p.statusOf(of, kept, seen.Now)
 	if len(seen.Unselected) > 0 && !of.backups.ofGroup {
 		claim := seen.Unselected[0]
 		if p.selects(claim) && metav1.IsControlledBy(claim, p.schedule) {

@@ -12,7 +12,6 @@ import (
 
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -33,10 +32,10 @@ var rules = []rule{
 	restorePending,
 }
 
-// rulesOfUngrouped apply to a PVC that is selected and belongs to no group. Those of its own snapshots, of an earlier spec, apply, too.
+// rulesOfUngrouped apply to a PVC that could be snapshotted and belongs to no group.
 var rulesOfUngrouped = []rule{
-	skipped,
-	groupless,
+	refused,
+	verificationFailed,
 }
 
 // rulesWhileTaken apply to a subject of which snapshots are taken.
@@ -199,18 +198,7 @@ func askStorage(o client.Object) string {
 	return "the events of its content say why"
 }
 
-// groupless is of a PVC that no group takes.
-func groupless(o observed) (found []Problem, next time.Time) {
-	by, claim := o.program.schedule.Spec.Group.ByLabel, o.of.claims[0]
-	message := fmt.Sprintf("the PVC has no label %s, so it belongs to no group, and no snapshot of it is taken", by)
-	if len(validation.IsValidLabelValue(claim.Name)) == 0 {
-		message = withCommand(message, fmt.Sprintf(
-			"; to make it a group of its own: kubectl label pvc -n '%s' '%s' '%s=%s'", claim.Namespace, claim.Name, by, claim.Name))
-	}
-	return []Problem{{Reason: v1alpha1.ReasonGroupMismatch, Message: message}}, next
-}
-
-// refused is of a subject that has no class, or of a group that its labels do not stand for.
+// refused is of a subject that has no class or no group, or of a group that its labels do not stand for.
 func refused(o observed) (found []Problem, next time.Time) {
 	if o.refused.Reason != "" {
 		found = append(found, o.refused)
