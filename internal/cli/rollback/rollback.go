@@ -209,7 +209,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 			}
 		}
 	}
-	runner := &steps.Runner{Factory: r.f, Out: r.f.Out, Printed: r.printed, Of: 10, Timeout: r.timeout}
+	runner := &steps.Runner{Factory: r.f, Out: r.f.Out, Printed: r.printed, Of: core.Steps, Timeout: r.timeout}
 	r.acts = r.f.Clock.Now()
 	if err := steps.Run(ctx, runner, r); err != nil {
 		return err
@@ -230,7 +230,7 @@ func (r *rollbackRun) Unfinished(ctx context.Context, state *core.State, err err
 	switch {
 	case errors.Is(err, errLate):
 		scaled = ", and nothing was scaled down"
-	case r.last == 10: // whether the request was executed may be unknown
+	case r.last == core.Steps: // whether the request was executed may be unknown
 		scaled = ""
 	}
 	return fmt.Errorf("%w\nThe rollback is unfinished%s. Run the command again to continue, or go back with: %s",

@@ -51,12 +51,12 @@ func Plan(s *State) []string {
 	}
 	switch w := s.Workload; {
 	case w == nil && len(moves) > 0:
-		add(10, "scale nothing: no Deployment and no StatefulSet uses it")
+		add(Steps, "scale nothing: no Deployment and no StatefulSet uses it")
 	case w == nil:
 	case s.lock.Replicas == 0:
-		add(10, "leave %s at 0", w.Name())
+		add(Steps, "leave %s at 0", w.Name())
 	case len(moves) > 0 || w.Replicas == 0:
-		add(10, "scale %s to %d", w.Name(), s.lock.Replicas)
+		add(Steps, "scale %s to %d", w.Name(), s.lock.Replicas)
 	}
 	return lines
 }

@@ -192,7 +192,11 @@ type stage struct {
 
 const moves, every = true, false
 
-// stages follow each other: each is done for all PVCs before the next one begins.
+// Steps is how many steps a rollback has.
+const Steps = 10
+
+// stages follow each other: each is done for all PVCs before the next one begins. The numbers of steps are in the locks of rollbacks
+// that another release has begun, so a new stage gets a number that exists.
 var stages = []stage{
 	{1, every, takeLock},
 	{1, moves, awaitBinding}, // waits for the PVC that the undone rollback has created
@@ -218,9 +222,9 @@ var stages = []stage{
 	{9, every, dropSafeties},
 	{9, every, dropRestored}, // waits until the restored PVC is gone
 	{9, every, unhold},
-	{10, every, scaleUp}, // the outage ends
-	{10, moves, finish},
-	{10, every, releaseLock},
+	{Steps, every, scaleUp}, // the outage ends
+	{Steps, moves, finish},
+	{Steps, every, releaseLock},
 }
 
 // next returns the next step; nil if there is none.
