@@ -26,7 +26,7 @@ const root = "../.."
 
 // Cluster is a local cluster with a node, as an administrator reaches it.
 type Cluster struct {
-	Client client.Client
+	Client client.WithWatch
 	State  local.State
 }
 
@@ -40,7 +40,7 @@ func connect() (*Cluster, error) {
 	if !state.Node {
 		return nil, errors.New("the local cluster has no node; " + how)
 	}
-	c, err := client.New(config, client.Options{Scheme: local.Scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: local.Scheme})
 	return &Cluster{Client: c, State: state}, err
 }
 
