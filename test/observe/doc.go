@@ -18,4 +18,7 @@
 //	metrics_test.go    the known metrics and labels
 //	gitops             the health checks for Argo CD and Flux, in their own engines
 //	flux               the sample repository, reconciled with Flux's libraries
+//
+// docs/alert.png is the page /alerts of Prometheus 3.13.5 with these rules and an operator on hack/cluster. A schedule had an interval of 5
+// minutes. After its first snapshots, the driver refused CreateSnapshot (storage.json). The alert fired 25 minutes later.
 package observe
