@@ -155,7 +155,7 @@ run 'COLUMNS=76 kubectl snapsched timeline my-app'
 step "The operator is killed"
 echo 'With SIGKILL, and it stays down until a snapshot is overdue.'
 stopped=yes
-run "kill -9 $operator"
+run "kill -9 $operator" 2>/dev/null # bash says there that its job was killed
 wait "$operator" 2>/dev/null || true
 look
 since="$(tail -n 1 <<<"$snapshots" | cut -d ' ' -f 1)"
@@ -174,7 +174,7 @@ echo "One of db's snapshots is needed for an audit. A hold, an annotation, keeps
 however old it gets."
 # The second: the oldest might expire before it is annotated.
 read -r since _ held _ < <(grep ' db ' <<<"$snapshots" | sed -n 2p)
-run "kubectl snapsched hold $held"
+run "kubectl snapsched hold $held --reason audit"
 await "a younger snapshot of db has expired, the held one is there" \
   'any "name == held" && [[ "$(deleted | grep " db " | tail -n 1)" > "$since db" ]]'
 run "kubectl snapsched why $held"
