@@ -27,7 +27,7 @@ func WrapHelp(root *cobra.Command, width int) {
 	for _, cmd := range append(root.Commands(), root) {
 		paragraphs := strings.Split(cmd.Long, "\n\n")
 		for i, text := range paragraphs {
-			paragraphs[i] = strings.Join(wrap(text, "", "", width), "\n")
+			paragraphs[i] = strings.Join(wrap(strings.ReplaceAll(text, "\n", " "), "", "", width), "\n")
 		}
 		cmd.Long = strings.Join(paragraphs, "\n\n")
 	}

@@ -357,13 +357,16 @@ func fitTable(table string, last string, width int) string {
 }
 
 // wrap returns a text in lines of a width, between words. The first line begins in one
-// way, the others in another.
+// way, the others in another. Within a line, spaces that align it stay.
 func wrap(text, begin, next string, width int) []string {
 	var lines []string
 	line, empty := begin, true
-	for word := range strings.FieldsSeq(text) {
+	for word := range strings.SplitSeq(strings.TrimRight(text, " "), " ") {
 		if !empty && printed(line)+1+printed(word) > width {
-			lines, line, empty = append(lines, line), next, true
+			lines, line, empty = append(lines, strings.TrimRight(line, " ")), next, true
+		}
+		if empty && word == "" {
+			continue
 		}
 		if !empty {
 			line += " "

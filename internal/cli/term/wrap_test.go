@@ -24,6 +24,8 @@ func TestFitLine(t *testing.T) {
 		"an indented line":                    {"  one two three four", 12, "  one two\n    three\n    four"},
 		"a word that is longer than the line": {"one a-very-long-word two", 8, "one\n  a-very-long-word\n  two"},
 		"colors take no place":                {bad("one") + " two " + bad("three"), 13, bad("one") + " two " + bad("three")},
+		"spaces that align a line":            {"  ok      one two three", 18, "  ok      one two\n    three"},
+		"spaces where a line breaks":          {"one two   three", 9, "one two\n  three"},
 		"spaces in a line that fits":          {"  to    every 6h", 20, "  to    every 6h"},
 	} {
 		if diff := cmp.Diff(test.want, FitLine(test.line, test.width)); diff != "" {
