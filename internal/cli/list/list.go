@@ -123,6 +123,7 @@ func (o *options) noneOf(ctx context.Context, f *term.Factory) error {
 
 func (o *options) table(rows []row, now time.Time) *term.Table {
 	sized := slices.ContainsFunc(rows, func(r row) bool { return r.Size != "" })
+	noted := slices.ContainsFunc(rows, func(r row) bool { return r.note(now) != "" })
 	return term.TableOf(rows,
 		term.ColIf(o.scope.AllNamespaces, "NAMESPACE", func(r *row) any { return r.Namespace }),
 		term.Col("NAME", func(r *row) any { return r.Name }),
@@ -134,5 +135,5 @@ func (o *options) table(rows []row, now time.Time) *term.Table {
 		term.Col("SCHEDULE", func(r *row) any { return r.Schedule }),
 		term.Col("RULE", func(r *row) any { return r.Rule }),
 		term.Col("UNTIL", func(r *row) any { return r.untilWords(now) }),
-		term.Col("NOTE", func(r *row) any { return r.note(now) }))
+		term.ColIf(noted, "NOTE", func(r *row) any { return r.note(now) }))
 }

@@ -6,6 +6,7 @@ package list
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,19 +27,26 @@ func TestTable(t *testing.T) {
 	clitest.Golden(t, func(b *bytes.Buffer) error {
 		return (&term.Output{}).PrintTable(b, (&options{}).table(rows[:12], s.Now))
 	}, `
-NAME                  PVC    AGE     STATE        SCHEDULE   RULE             UNTIL   NOTE
-db-0-20260131000000   db-0   20m     Ready        tiers      KeptLast         12h     <none>
-db-1-20260131000000   db-1   20m     InProgress   tiers      HeldInProgress   12h     <none>
-db-0-20260130180000   db-0   6h20m   Ready        tiers      KeptLast         6d      <none>
-db-0-20260130120000   db-0   12h     Ready        tiers      NotSelected      now     <none>
-db-1-20260130120000   db-1   12h     Failed       tiers      Unready          6d      <none>
-db-0-20260130060000   db-0   18h     Ready        tiers      NotSelected      now     <none>
-db-0-20260130000000   db-0   24h     Ready        tiers      NotSelected      now     <none>
-db-0-20260129180000   db-0   30h     Ready        tiers      KeptDaily        5d      <none>
-db-1-20260129180000   db-1   30h     Ready        tiers      KeptLast         6d      <none>
-db-0-20260129120000   db-0   36h     Ready        tiers      NotSelected      now     <none>
-db-0-20260129060000   db-0   42h     Ready        tiers      NotSelected      now     <none>
-db-0-20260129000000   db-0   2d      Ready        tiers      NotSelected      now     <none>
+NAME                  PVC    AGE     STATE        SCHEDULE   RULE             UNTIL
+db-0-20260131000000   db-0   20m     Ready        tiers      KeptLast         12h
+db-1-20260131000000   db-1   20m     InProgress   tiers      HeldInProgress   12h
+db-0-20260130180000   db-0   6h20m   Ready        tiers      KeptLast         6d
+db-0-20260130120000   db-0   12h     Ready        tiers      NotSelected      now
+db-1-20260130120000   db-1   12h     Failed       tiers      Unready          6d
+db-0-20260130060000   db-0   18h     Ready        tiers      NotSelected      now
+db-0-20260130000000   db-0   24h     Ready        tiers      NotSelected      now
+db-0-20260129180000   db-0   30h     Ready        tiers      KeptDaily        5d
+db-1-20260129180000   db-1   30h     Ready        tiers      KeptLast         6d
+db-0-20260129120000   db-0   36h     Ready        tiers      NotSelected      now
+db-0-20260129060000   db-0   42h     Ready        tiers      NotSelected      now
+db-0-20260129000000   db-0   2d      Ready        tiers      NotSelected      now
+`)
+	held := slices.DeleteFunc(rows, func(r row) bool { return r.Hold == "" })
+	clitest.Golden(t, func(b *bytes.Buffer) error {
+		return (&term.Output{}).PrintTable(b, (&options{}).table(held, s.Now))
+	}, `
+NAME                  PVC    AGE   STATE   SCHEDULE   RULE               UNTIL    NOTE
+db-0-20260113120000   db-0   18d   Ready   tiers      HeldByAnnotation   <none>   held: audit
 `)
 }
 
