@@ -215,7 +215,7 @@ func (r *rollbackRun) readWorkload(ctx context.Context, s *core.State) error {
 		r.printed.Once(r.f.Out, fmt.Sprintf("%s no longer exists: nothing is scaled", name))
 		return nil
 	case len(found) == 0:
-		return fmt.Errorf("%s does not exist in namespace %s: specify one that does, such as statefulset/db, or PVCs with --pvc",
+		return fmt.Errorf("%s does not exist in namespace %s: specify a Deployment or StatefulSet that does, or PVCs with --pvc",
 			name, r.f.Namespace)
 	case len(found) > 1:
 		return fmt.Errorf("there are %d Deployments and StatefulSets %s in namespace %s: name one, such as statefulset/db",

@@ -195,7 +195,8 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 	}
 	err = r.find(ctx, []*v1alpha1.SnapshotSchedule{s}, claims.Items, func(_ *v1alpha1.SnapshotSchedule, why error) error { return why })
 	if err == nil && len(r.targets) == 0 {
-		err = term.Failed(fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted", name))
+		err = term.Failed(fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted: kubectl snapsched status -n %s %s",
+			name, r.namespace, name))
 	}
 	if err != nil {
 		return err

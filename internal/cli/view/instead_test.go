@@ -48,6 +48,19 @@ func TestAMissingScheduleNamesWhatThereIs(t *testing.T) {
 	}
 }
 
+// Who has forgotten that a snapshot has a name of its own learns where to find it.
+func TestAPVCIsNoSnapshot(t *testing.T) {
+	f := factoryOf("shop", nil)
+	if err := f.Client.Create(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"db": `"db" not found; it is a PVC: kubectl snapsched list -n shop --pvc db`, "web": `"web" not found`} {
+		if _, err := GetSnapshot(t.Context(), f, name); !apierrors.IsNotFound(err) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 // Contract: CLI-40.
 func TestNothingFoundInAMistypedNamespaceIsAnError(t *testing.T) {
 	for namespace, found := range map[string]bool{"empty": true, "shpo": false} {

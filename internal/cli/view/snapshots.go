@@ -11,6 +11,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -38,6 +39,9 @@ func GetSnapshot(ctx context.Context, f *term.Factory, name string) (client.Obje
 	err := f.Get(ctx, name, v)
 	if kind == "" && apierrors.IsNotFound(err) && f.Get(ctx, name, group) == nil {
 		return group, nil
+	}
+	if apierrors.IsNotFound(err) && f.Get(ctx, name, &corev1.PersistentVolumeClaim{}) == nil {
+		err = fmt.Errorf("%w; it is a PVC: kubectl snapsched list -n %s --pvc %s", err, f.Namespace, name)
 	}
 	return v, err
 }
