@@ -132,11 +132,12 @@ func (c *Controller) observe(
 		if seen.Missing = c.installed.MissingOptional(); parent.Program.NeedsOptional {
 			c.installed.Want()
 		}
-		seen.Selected, seen.Unselected = c.lookup.Inputs(parent, req.MapKey, seen.Outputs)
+		sources := c.kinds.Sources(seen.Outputs)
+		seen.Selected, seen.Unselected = c.lookup.Inputs(parent, req.MapKey, sources)
 		if parent.Program.Key != nil {
 			seen.SameSince, seen.ChangingSince = c.steady.Observe(req, seen.Selected, seen.Now)
 		}
-		seen.Elsewhere = c.lookup.Elsewhere(parent, req.MapKey, seen.Selected, seen.Outputs)
+		seen.Elsewhere = c.lookup.Elsewhere(parent, req.MapKey, seen.Selected, sources)
 		seen.Children = append(c.lookup.Children(seen.Outputs), c.lookup.Children(seen.Elsewhere)...)
 		if c.spec.Related.Objects != nil {
 			seen.Related = c.spec.Related.Objects(parent.Object, seen)

@@ -115,11 +115,10 @@ func (l *Objects) Parents(input client.Object) []client.Object {
 	return l.stores.List(l.parent, namespace)
 }
 
-// Inputs returns the inputs of a key, those that the program selects and the
+// Inputs returns the inputs of a key, and those that its outputs were made from: those that the program selects, and the
 // others.
-func (l *Objects) Inputs(parent plan.Parent, mapKey string, outputs []client.Object) (selected, unselected []client.Object) {
+func (l *Objects) Inputs(parent plan.Parent, mapKey string, sources []string) (selected, unselected []client.Object) {
 	var found []client.Object
-	sources := l.kinds.Sources(outputs)
 	for i := range l.kinds.Inputs {
 		kind := &l.kinds.Inputs[i]
 		found = l.stores.ByIndex(found, kind.Object, l.byKey, parent.Object.GetNamespace()+"/"+mapKey)
@@ -140,8 +139,7 @@ func (l *Objects) Inputs(parent plan.Parent, mapKey string, outputs []client.Obj
 
 // Elsewhere returns the outputs of other keys of a parent that were made from the same inputs as those of a key: from
 // those that it selects, or those that its outputs were made from.
-func (l *Objects) Elsewhere(parent plan.Parent, mapKey string, selected, outputs []client.Object) (found []client.Object) {
-	sources := l.kinds.Sources(outputs)
+func (l *Objects) Elsewhere(parent plan.Parent, mapKey string, selected []client.Object, sources []string) (found []client.Object) {
 	if parent.Program.Key != nil {
 		for _, input := range selected {
 			if own := l.kinds.MapKey(input); own != mapKey && !slices.Contains(sources, own) {

@@ -271,7 +271,7 @@ func TestElsewhereIsWhatOtherKeysHaveOfTheSameInputs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent.Program.Key = test.key
-			if got := fixture.Names(o.Elsewhere(parent, "g", selected, []client.Object{here})); !slices.Equal(got, test.want) {
+			if got := fixture.Names(o.Elsewhere(parent, "g", selected, kinds.Sources([]client.Object{here}))); !slices.Equal(got, test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
