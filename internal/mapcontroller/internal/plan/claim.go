@@ -133,11 +133,11 @@ func (w *Ownership) Claim(parent client.Object, outputs []client.Object) (owned,
 // a selector that matches them would map them without end.
 func (k *Kinds) Partition(parent Parent, mapKey string, inputs []client.Object) (selected, unselected []client.Object) {
 	own := func(input client.Object) bool {
-		if metav1.IsControlledBy(input, parent.Object) || k.Output(input) == nil {
+		if k.Output(input) == nil {
 			return metav1.IsControlledBy(input, parent.Object)
 		}
 		r := k.Ownership.Relation(parent.Object, input)
-		return r.Owned || r.Orphan
+		return r.Owned || r.Orphan || metav1.IsControlledBy(input, parent.Object)
 	}
 	for _, input := range inputs {
 		if parent.Invalid == nil && parent.Program.Selects(input) && k.Key(parent, input) == mapKey && !own(input) {
