@@ -37,7 +37,7 @@ func (r *run) deleteAll(ctx context.Context) {
 		r.retry = guard.ErrChanged
 	}
 	for _, d := range confirmed.Deletes() {
-		r.object(ctx, VerbDelete, d.Object, func() error { return r.delete(ctx, confirmed, d) })
+		r.tried(ctx, VerbDelete, d.Object, r.delete(ctx, confirmed, d))
 	}
 }
 

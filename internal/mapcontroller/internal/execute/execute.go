@@ -191,13 +191,14 @@ func (e *Executor) Run(ctx context.Context, w Work) (Outcome, time.Duration, err
 		_ = r.result(ctx, VerbUpdate, u.Observed, r.update(ctx, u))
 	}
 	for _, o := range p.Release {
-		r.object(ctx, VerbRelease, o, func() error {
-			err := e.removeOwner(ctx, o, w.Parent.GetUID())
-			if client.IgnoreNotFound(err) == nil {
-				r.outcome.Released = append(r.outcome.Released, o)
-			}
-			return err
-		})
+		if r.backingOff(VerbRelease, o) {
+			continue
+		}
+		err := e.removeOwner(ctx, o, w.Parent.GetUID())
+		if client.IgnoreNotFound(err) == nil {
+			r.outcome.Released = append(r.outcome.Released, o)
+		}
+		r.tried(ctx, VerbRelease, o, err)
 	}
 	for _, o := range w.Aside {
 		r.backingOff(VerbAdopt, o)
@@ -260,13 +261,6 @@ func (r *run) result(ctx context.Context, verb Verb, o client.Object, err error)
 		return err
 	}
 	return nil
-}
-
-// object makes a write that backs off by itself, unless it is backing off.
-func (r *run) object(ctx context.Context, verb Verb, o client.Object, write func() error) {
-	if !r.backingOff(verb, o) {
-		r.tried(ctx, verb, o, write())
-	}
 }
 
 // tried records the result of a write that backs off by itself.
