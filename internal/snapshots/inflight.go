@@ -194,29 +194,26 @@ func (f *inFlight) readyDeadline(s *v1alpha1.SnapshotSchedule) time.Duration {
 
 // event is called for each event of a snapshot.
 func (f *inFlight) event(parent types.NamespacedName, before, after client.Object) {
-	if _, known := backup.From(after); known {
-		series := func() []client.Object {
-			return f.engine.Outputs(mapcontroller.Request{Parent: parent, MapKey: after.GetLabels()[v1alpha1.LabelMapKey]})
-		}
-		if !backup.ReadyToUse(after) {
-			f.count(parent, after, series())
-			return
-		}
+	series := func() []client.Object {
+		return f.engine.Outputs(mapcontroller.Request{Parent: parent, MapKey: after.GetLabels()[v1alpha1.LabelMapKey]})
+	}
+	if backup.ReadyToUse(after) {
 		// At a start, nearly all are ready, and to look up the others for each takes a third of its CPU.
-		if (before == nil || !backup.ReadyToUse(before)) && f.busy(after) {
+		if !backup.ReadyToUse(before) && f.busy(after) {
 			f.recount(parent, series()) // those before it no longer count
 		}
+	} else if _, known := backup.From(after); known {
+		f.count(parent, after, series())
+		return
 	}
-	gone := after
-	if gone == nil {
-		gone = before
-	}
+	gone := cmp.Or(after, before)
 	f.with(func(now time.Time) []limits.Wake {
 		wake := f.limits.Remove(now, gone.GetNamespace(), gone.GetName())
+		if after != nil {
+			return wake
+		}
 		for _, uid := range recordedClaims(gone, gone.GetLabels()[v1alpha1.LabelMapKey]) {
-			if after == nil {
-				wake = append(wake, f.limits.VolumeChanged(now, string(uid))...)
-			}
+			wake = append(wake, f.limits.VolumeChanged(now, string(uid))...)
 		}
 		return wake
 	})
