@@ -274,8 +274,7 @@ func guessText(guessed bool) string {
 const maxTerminating = 400
 
 // stageOf returns how far a snapshot has come that is not ready.
-func stageOf(o client.Object) limits.Stage {
-	s, _ := backup.From(o)
+func stageOf(o client.Object, s retention.Snapshot) limits.Stage {
 	at := limits.Stage{Created: s.Created, Uncut: s.Uncut(), Fails: s.HasError}
 	if deleted := o.GetDeletionTimestamp(); deleted != nil {
 		at.Deleted = deleted.Time
@@ -284,11 +283,9 @@ func stageOf(o client.Object) limits.Stage {
 }
 
 // followed returns whether a newer snapshot of a series is ready.
-func followed(o client.Object, series []client.Object, now time.Time) bool {
-	at, _ := backup.From(o)
+func followed(s retention.Snapshot, series []client.Object, now time.Time) bool {
 	for _, other := range series {
-		if ready, known := backup.From(other); known && backup.Ready(other) &&
-			positionOf(&ready, now).compare(positionOf(&at, now)) > 0 {
+		if ready, _ := backup.From(other); ready.IsReady() && positionOf(&ready, now).compare(positionOf(&s, now)) > 0 {
 			return true
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
 // inFlight is the gate of creates: it asks the limits about every create, reports to them what becomes of snapshots, and enqueues
@@ -202,8 +203,8 @@ func (f *inFlight) event(parent types.NamespacedName, before, after client.Objec
 		if !backup.ReadyToUse(before) && f.busy(after) {
 			f.recount(parent, series()) // those before it no longer count
 		}
-	} else if _, known := backup.From(after); known {
-		f.count(parent, after, series())
+	} else if taken, known := backup.From(after); known {
+		f.count(parent, after, taken, series())
 		return
 	}
 	gone := cmp.Or(after, before)
@@ -234,22 +235,25 @@ func (f *inFlight) busy(o client.Object) bool {
 // recount counts the snapshots of a key that are not ready.
 func (f *inFlight) recount(parent types.NamespacedName, series []client.Object) {
 	for _, o := range series {
+		if backup.ReadyToUse(o) { // as nearly all: each pass over a key asks
+			continue
+		}
 		// Of what lost its map key, only the metadata is known.
-		if _, known := backup.From(o); known && !backup.ReadyToUse(o) {
-			f.count(parent, o, series)
+		if taken, known := backup.From(o); known {
+			f.count(parent, o, taken, series)
 		}
 	}
 }
 
 // count reports whether a snapshot that is not ready counts, among those of its series.
-func (f *inFlight) count(parent types.NamespacedName, o client.Object, series []client.Object) {
-	s, counts := f.made(parent, o, series)
+func (f *inFlight) count(parent types.NamespacedName, o client.Object, taken retention.Snapshot, series []client.Object) {
+	s, counts := f.made(parent, o, taken, series)
 	f.with(func(now time.Time) []limits.Wake {
 		if !counts {
 			return f.limits.Remove(now, o.GetNamespace(), o.GetName())
 		}
-		at := stageOf(o)
-		at.Followed = followed(o, series, now)
+		at := stageOf(o, taken)
+		at.Followed = followed(taken, series, now)
 		return f.limits.Seen(now, s, at)
 	})
 }
@@ -257,14 +261,16 @@ func (f *inFlight) count(parent types.NamespacedName, o client.Object, series []
 // made returns what the limits need to know of a snapshot, or a group snapshot; not ok unless the operator made
 // it: of a schedule and PVCs that exist, and under the name that it computes. Whoever may
 // create snapshots can put our labels on them.
-func (f *inFlight) made(parent types.NamespacedName, o client.Object, series []client.Object) (s limits.Snapshot, ok bool) {
-	owner, taken := f.schedule(parent), backup.Of(o)
+func (f *inFlight) made(
+	parent types.NamespacedName, o client.Object, taken retention.Snapshot, series []client.Object,
+) (s limits.Snapshot, ok bool) {
+	owner := f.schedule(parent)
 	if owner == nil || !Ownership.Owns(owner, o) || taken.Imported { // of what was imported, nothing is in progress
 		return s, false
 	}
 	s = limits.Snapshot{Namespace: o.GetNamespace(), Name: o.GetName(), Schedule: owner.Name, ReadyDeadline: f.readyDeadline(owner)}
 	key, kind := o.GetLabels()[v1alpha1.LabelMapKey], kindFor(o)
-	if s.Name != snapshotName(owner.UID, types.UID(key), cmp.Or(backup.ClaimName(o), owner.Name), backup.SlotOf(o)) ||
+	if s.Name != snapshotName(owner.UID, types.UID(key), cmp.Or(backup.ClaimName(o), owner.Name), taken.ScheduledAt) ||
 		kind.ofGroup && !backup.IsGroupKey(key) {
 		return s, false
 	}
@@ -351,7 +357,7 @@ func (f *inFlight) forget(parent types.NamespacedName) {
 	for _, name := range names {
 		for _, kind := range [...]client.Object{anySnapshot, anyGroup} {
 			if o := f.stores.Get(kind, client.ObjectKey{Namespace: parent.Namespace, Name: name}); o != nil {
-				f.count(parent, o, []client.Object{o})
+				f.count(parent, o, backup.Of(o), []client.Object{o})
 			}
 		}
 	}
