@@ -28,8 +28,8 @@ type backups struct {
 	// ofGroup is set for those of a group.
 	ofGroup bool
 	outputs []client.Object
-	// leaving is a PVC that is being deleted, of the name of one that is gone; nil if there is none.
-	leaving client.Object
+	// leavers are the PVCs that are being deleted under the name of one that they were taken of, and are not among those of the key.
+	leavers []client.Object
 	// members are those of each group snapshot.
 	members []groupMembers
 	// elsewhere are those of other keys of the schedule that the PVCs of a group are, or were, in.
@@ -56,16 +56,12 @@ func backupsOf(seen mapcontroller.Observation) backups {
 		b.outputs = ofType[*snapshotv1.VolumeSnapshot](seen.Outputs)
 		b.Whole.Snapshots = snapshotsOf(b.outputs, restores)
 		if b.Whole.Claim == retention.Gone {
-			b.leaving = leavingOf(b.outputs, seen.Related)
-			b.Whole.ClaimDeleting = b.leaving != nil
+			b.leavers = leavingOf(b.outputs, seen.Related)
+			b.Whole.ClaimDeleting = len(b.leavers) > 0
 		}
 		return b
 	}
-	for uid := range recordedLeaving(seen) {
-		if _, exists := b.Claims[string(uid)]; !exists {
-			b.addClaim(string(uid), retention.GroupClaim{Claim: retention.Gone, Deleting: true})
-		}
-	}
+	b.addLeavers(recordedLeaving(seen))
 	names := map[string]types.UID{}
 	for _, o := range slices.Concat(seen.Selected, seen.Unselected) {
 		names[o.GetName()] = o.GetUID()
@@ -106,6 +102,21 @@ func (g *backups) addClaim(uid string, claim retention.GroupClaim) {
 	g.Claims[uid] = claim
 }
 
+// addLeavers adds those PVCs, by the UIDs of those that they were taken of. One that is gone and has such a PVC is as good as one that
+// is being deleted.
+func (g *backups) addLeavers(leaving map[types.UID]client.Object) {
+	for uid := range leaving {
+		if _, exists := g.Claims[string(uid)]; !exists {
+			g.addClaim(string(uid), retention.GroupClaim{Claim: retention.Gone, Deleting: true})
+		}
+	}
+	for uid, claim := range leaving {
+		if _, known := g.Claims[string(claim.GetUID())]; claim.GetUID() != uid && !known {
+			g.leavers = append(g.leavers, claim)
+		}
+	}
+}
+
 // decide asks retention about them.
 func (g *backups) decide(policy retention.Policy, now time.Time) retention.Decision {
 	if g.ofGroup {
@@ -120,22 +131,6 @@ func (g *backups) restorable(seen mapcontroller.Observation) []client.Object {
 		return seen.Children
 	}
 	return g.outputs
-}
-
-// leavers are the PVCs that are being deleted under the name of one that they were taken of, and are not among those of the key.
-func (g *backups) leavers(seen mapcontroller.Observation) (claims []client.Object) {
-	if g.leaving != nil {
-		return []client.Object{g.leaving}
-	}
-	if !g.ofGroup {
-		return nil
-	}
-	for uid, claim := range recordedLeaving(seen) {
-		if _, known := g.Claims[string(claim.GetUID())]; claim.GetUID() != uid && !known {
-			claims = append(claims, claim)
-		}
-	}
-	return claims
 }
 
 // snapshotsOf returns VolumeSnapshots as decisions see them. restoring names those

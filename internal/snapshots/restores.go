@@ -109,15 +109,15 @@ func leavingFrom(stores *informer.Stores, namespace string, snapshots func() []c
 	return slices.DeleteFunc(leaving, func(o client.Object) bool { return !names[o.GetName()] })
 }
 
-// leavingOf returns the PVC that is being deleted and has the name of the source of one of some snapshots; nil if there is none. The
+// leavingOf returns the first PVC that is being deleted and has the name of the source of one of some snapshots. The
 // snapshot controller goes by the name: a snapshot of an earlier PVC keeps it, too.
-func leavingOf(snapshots, related []client.Object) client.Object {
+func leavingOf(snapshots, related []client.Object) []client.Object {
 	for _, o := range related {
 		claim, isClaim := o.(*corev1.PersistentVolumeClaim)
 		if isClaim && claim.DeletionTimestamp != nil && slices.ContainsFunc(snapshots, func(s client.Object) bool {
 			return backup.ClaimName(s) == claim.Name && s.GetNamespace() == claim.Namespace
 		}) {
-			return claim
+			return []client.Object{claim}
 		}
 	}
 	return nil

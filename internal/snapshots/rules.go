@@ -89,7 +89,7 @@ func skipped(o observed) (found []Problem, next time.Time) {
 // groups are their members.
 func snapshotKeepsClaim(o observed) (found []Problem, next time.Time) {
 	snapshots := o.of.backups.restorable(o.seen)
-	for _, claims := range [...][]client.Object{o.seen.Selected, o.seen.Unselected, o.of.backups.leavers(o.seen)} {
+	for _, claims := range [...][]client.Object{o.seen.Selected, o.seen.Unselected, o.of.backups.leavers} {
 		for _, claim := range claims {
 			keep := keeping(claim, snapshots)
 			if len(keep) == 0 {
