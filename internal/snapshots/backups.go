@@ -251,13 +251,14 @@ func (g *backups) of(claim *corev1.PersistentVolumeClaim) (found []client.Object
 	return found, g.Of(string(claim.UID)).Snapshots
 }
 
-// everywhere returns what holds a PVC under this key and others. What can be said of the PVC alone depends on all of them.
-func (g *backups) everywhere(claim *corev1.PersistentVolumeClaim) (found []client.Object, series []retention.Snapshot) {
-	if found, series = g.of(claim); !g.ofGroup {
-		return found, series
+// everywhere returns what holds a PVC under this key and others, and as a series also what does under this key alone. What can be said
+// of the PVC alone depends on all of them.
+func (g *backups) everywhere(claim *corev1.PersistentVolumeClaim) (found []client.Object, series, own []retention.Snapshot) {
+	if found, own = g.of(claim); !g.ofGroup {
+		return found, own, own
 	}
 	elsewhere, more := g.elsewhere.of(claim)
-	return slices.Concat(found, elsewhere), slices.Concat(series, more)
+	return slices.Concat(found, elsewhere), slices.Concat(own, more), own
 }
 
 // takenElsewhere returns the newest slot of a group without snapshots that each of its PVCs has one for under another key of the

@@ -264,8 +264,7 @@ func (d *Judgment) complete(status *keyStatus, of *subject, now time.Time) {
 	}
 	d.protection, d.Due = status.protection, status.due || status.waits()
 	for i, part := range status.parts() {
-		_, own := of.backups.of(of.claims[i])
-		found, series := of.backups.everywhere(of.claims[i])
+		found, series, own := of.backups.everywhere(of.claims[i])
 		d.Parts = append(d.Parts, Part{
 			Claim: part.name, Snapshots: own, Drills: drillsOf(found, series, now), everywhere: series,
 			RecoveryPoint: part.recoveryPoint, protection: part.protection,

@@ -139,17 +139,20 @@ func (p *program) desired(of *subject, class *choice, now time.Time) mapcontroll
 func (p *program) addParts(status *keyStatus, of *subject, now time.Time) (failed []Problem, next time.Time) {
 	line := p.spec.timeline(of)
 	for i, claim := range of.claims {
-		_, own := of.backups.of(claim)
+		found, series, own := of.backups.everywhere(claim)
 		one := claimsOf(p.schedule, of.claims[i:i+1], own, now)
-		found, series := of.backups.everywhere(claim)
-		part := claimPart{name: claim.Name, recoveryPoint: recoveryPoint(series, one.anchor, now)}
+		// The time to which it can be restored or, without a ready snapshot, from which the schedule should have had one.
+		part, newest := claimPart{name: claim.Name, recoveryPoint: one.anchor}, retention.NewestReady(series, now)
+		if newest >= 0 {
+			part.recoveryPoint = series[newest].AgeBase(now)
+		}
 		if skip(claim) == "" {
 			var until time.Time
 			covered := retention.LastReadySlot(series, now)
 			part.protection, until = protectionOf(line, one.since(), covered, p.spec.retention.ReadyDeadline, now)
 			next = earliest(next, until)
 			status.RecoveryPoint = earliest(status.RecoveryPoint, part.recoveryPoint)
-			status.noneReady = status.noneReady || retention.NewestReady(series, now) < 0
+			status.noneReady = status.noneReady || newest < 0
 			drills := drillsOf(found, series, now)
 			if part.verified = drills.Verified; drills.Failed.Reason != "" {
 				drills.Failed.Claim = claim.Name
@@ -273,13 +276,4 @@ func (of *subject) keep(i int, reason string) {
 		of.keptFor = make([]string, len(of.decided.Verdicts))
 	}
 	of.keptFor[i] = reason
-}
-
-// recoveryPoint returns the time to which a PVC can be restored; without a ready
-// snapshot, the time from which the schedule should have had one.
-func recoveryPoint(snapshots []retention.Snapshot, anchor, now time.Time) time.Time {
-	if i := retention.NewestReady(snapshots, now); i >= 0 {
-		return snapshots[i].AgeBase(now)
-	}
-	return anchor
 }
