@@ -64,24 +64,24 @@ func (r *rollbackRun) agreed() error {
 }
 
 // asked asks, and reads again afterwards: an answer may take hours, in which others act. What was answered is only that plan.
-func (r *rollbackRun) asked(ctx context.Context, state *core.State) error {
+func (r *rollbackRun) asked(ctx context.Context, state *core.State) (*core.State, error) {
 	if err := r.f.Ask(ctx, "Continue?"); err != nil {
-		return err
+		return nil, err
 	}
 	return r.stillPlanned(ctx, state)
 }
 
-// stillPlanned returns an error if the plan that was answered is not the one any more.
-func (r *rollbackRun) stillPlanned(ctx context.Context, state *core.State) error {
+// stillPlanned returns what there is now, or an error if the plan that was answered is not the one any more.
+func (r *rollbackRun) stillPlanned(ctx context.Context, state *core.State) (*core.State, error) {
 	now, err := r.observe(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := core.Next(now); err != nil {
-		return err
+		return nil, err
 	}
 	if !state.Same(now) {
-		return errors.New("nothing was done: another rollback has begun or ended meanwhile; run the command again for the present plan")
+		return nil, errors.New("nothing was done: another rollback has begun or ended meanwhile; run the command again for the present plan")
 	}
-	return nil
+	return now, nil
 }

@@ -134,9 +134,18 @@ func TestAnAnswerIsToThePlanThatWasShown(t *testing.T) {
 			if err := c.Update(t.Context(), live); err != nil {
 				t.Fatal(err)
 			}
-			err = r.stillPlanned(t.Context(), shown)
+			answered, err := r.stillPlanned(t.Context(), shown)
 			if (err != nil) != (tc.wantErr != "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
 				t.Fatalf("got %v, want %q", err, tc.wantErr)
+			}
+			if err != nil {
+				return
+			}
+			r.first = answered
+			first, err := r.Observe(t.Context())
+			second, errAgain := r.Observe(t.Context())
+			if err != nil || errAgain != nil || first != answered || first == shown || second == first {
+				t.Errorf("the first step is not decided by what was read after the answer, or the second one is: %v, %v", err, errAgain)
 			}
 		})
 	}

@@ -124,11 +124,14 @@ type rollbackRun struct {
 	// own is the lock that this run has. It was taken off if released is set.
 	own              *core.Lock
 	released, scaled bool
-	state            *core.State // as it was observed last
-	ended            error       // why the rollback is given up, which this run takes back
-	last             int         // the number of the last step that was taken
-	unlike           []string    // the goals of an unfinished rollback that this run would not have chosen
-	goesOn           string      // the ID of the rollback that has begun; empty if none has
+	// first is what the first step is decided by. Nobody was waited for since it was observed, and what has happened nevertheless fails the
+	// step, as after any other observation.
+	first  *core.State
+	state  *core.State // as it was observed last
+	ended  error       // why the rollback is given up, which this run takes back
+	last   int         // the number of the last step that was taken
+	unlike []string    // the goals of an unfinished rollback that this run would not have chosen
+	goesOn string      // the ID of the rollback that has begun; empty if none has
 }
 
 func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
@@ -204,13 +207,13 @@ func (r *rollbackRun) run(ctx context.Context) error {
 			return nil
 		}
 		if !r.yes {
-			if err := r.asked(ctx, state); err != nil {
+			if state, err = r.asked(ctx, state); err != nil {
 				return err
 			}
 		}
 	}
 	runner := &steps.Runner{Factory: r.f, Out: r.f.Out, Printed: r.printed, Of: core.Steps, Timeout: r.timeout}
-	r.acts = r.f.Clock.Now()
+	r.acts, r.first = r.f.Clock.Now(), state
 	if err := steps.Run(ctx, runner, r); err != nil {
 		return err
 	}
@@ -282,9 +285,12 @@ func (r *rollbackRun) command(state *core.State, flags string) string {
 	return line + " " + flags
 }
 
-// Observe reads all that the next step depends on.
+// Observe reads all that the next step depends on, unless run has just done so.
 func (r *rollbackRun) Observe(ctx context.Context) (state *core.State, err error) {
-	if state, err = r.observe(ctx); err != nil {
+	if state, r.first = r.first, nil; state == nil {
+		state, err = r.observe(ctx)
+	}
+	if err != nil {
 		state = &core.State{}
 	}
 	r.state = state
