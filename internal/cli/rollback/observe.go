@@ -10,12 +10,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +28,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/rollback/internal/core"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // observe reads all that the next step depends on.
@@ -69,7 +70,11 @@ func (r *rollbackRun) observe(ctx context.Context) (*core.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := &rollbackObjects{snapshots: found.Items, claims: claims.Items, groups: groups[r.f.Namespace], lock: lock}
+	read := &rollbackObjects{
+		snapshots: found.Items, claims: claims.Items, groups: groups[r.f.Namespace], lock: lock,
+		classes: sync.OnceValues(func() (snapshots.Classes, error) { return view.ReadClasses(ctx, r.f) }),
+		cluster: sync.OnceValues(func() (recovery.Cluster, error) { return steps.ReadCluster(ctx, r.f) }),
+	}
 	for _, name := range names {
 		c, err := r.readClaim(ctx, s, name, read)
 		if err != nil {
@@ -92,6 +97,9 @@ type rollbackObjects struct {
 	groups    []client.Object
 	// lock is the unfinished rollback; nil if there is none.
 	lock *core.Lock
+	// classes and cluster read the classes of snapshots and of volumes, once, where a PVC needs them.
+	classes func() (snapshots.Classes, error)
+	cluster func() (recovery.Cluster, error)
 }
 
 // underway returns the unfinished rollback, and the PVCs of it or, without one, those that are asked for.
@@ -246,13 +254,13 @@ func (r *rollbackRun) readClaim(ctx context.Context, s *core.State, name string,
 	if p == nil {
 		return c, nil
 	}
-	if err := r.readStorage(ctx, c, p); err != nil {
+	if err := r.readStorage(ctx, c, p, read); err != nil {
 		return nil, err
 	}
 	if !forward || read.lock != nil && s.Recorded(read.lock.ID, name) || c.Target.ResourceVersion == "" {
 		return c, nil
 	}
-	return c, r.readManifest(ctx, c, p, read.claims)
+	return c, r.readManifest(ctx, c, p, read)
 }
 
 // leavesOut returns whether a PVC of a workload that is at 0 has no snapshot of the time.
@@ -352,20 +360,16 @@ func (r *rollbackRun) choose(
 }
 
 // readManifest plans the PVC that the snapshot is restored to, as restore does.
-func (r *rollbackRun) readManifest(
-	ctx context.Context, c *core.Claim, p *corev1.PersistentVolumeClaim, claims []corev1.PersistentVolumeClaim,
-) error {
-	source, err := steps.SourceOf(ctx, r.f.Client, c.Target, claims)
+func (r *rollbackRun) readManifest(ctx context.Context, c *core.Claim, p *corev1.PersistentVolumeClaim, read *rollbackObjects) error {
+	source, err := steps.SourceOf(ctx, r.f.Client, c.Target, read.claims)
 	if err != nil {
 		return err
 	}
 	source.Claim = p // whose class, size and modes the new one must have
-	classes := &storagev1.StorageClassList{}
-	err = r.f.List(ctx, classes)
-	if err != nil && !apierrors.IsForbidden(err) {
+	cluster, err := read.cluster()
+	if err != nil {
 		return err
 	}
-	cluster := recovery.Cluster{StorageClasses: classes.Items, ClassesUnknown: err != nil}
 	plan, err := recovery.Claim(source, cluster, recovery.Options{Name: core.RestoredName(p.Name, r.newID)})
 	c.Manifest, c.WaitsForConsumer, c.Unrestorable = plan.Claim, plan.WaitsForConsumer, err
 	for _, note := range plan.Notes {

@@ -11,7 +11,6 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -23,19 +22,27 @@ import (
 )
 
 // readStorage finds out how the storage takes the safety snapshot.
-func (r *rollbackRun) readStorage(ctx context.Context, c *core.Claim, p *corev1.PersistentVolumeClaim) error {
-	if err := r.readSchedule(ctx, c, p); err != nil {
-		return err
+func (r *rollbackRun) readStorage(ctx context.Context, c *core.Claim, p *corev1.PersistentVolumeClaim, read *rollbackObjects) error {
+	classes, err := read.classes()
+	if err == nil && r.schedules == nil {
+		err = r.readSchedules(ctx)
 	}
-	return r.addFull(ctx, c, p)
-}
-
-// addFull says why the storage takes no snapshot of the present data.
-func (r *rollbackRun) addFull(ctx context.Context, c *core.Claim, p *corev1.PersistentVolumeClaim) error {
-	classes, err := view.ReadClasses(ctx, r.f)
 	if err != nil {
 		return err
 	}
+	c.Class, c.Full = safetyClass(p, classes, r.templates(c, p)), full(c, p, classes)
+	return nil
+}
+
+func (r *rollbackRun) readSchedules(ctx context.Context) (err error) {
+	if r.schedules, err = view.ReadSchedules(ctx, r.f, r.f.Namespace, ""); err == nil {
+		r.origins, err = view.ReadOrigins(ctx, r.f, r.schedules)
+	}
+	return err
+}
+
+// full says why the storage takes no snapshot of the present data; empty if it takes one.
+func full(c *core.Claim, p *corev1.PersistentVolumeClaim, classes snapshots.Classes) string {
 	var all []client.Object
 	for _, v := range c.Snapshots {
 		all = append(all, v)
@@ -50,65 +57,49 @@ func (r *rollbackRun) addFull(ctx context.Context, c *core.Claim, p *corev1.Pers
 		}
 	}
 	if limit == 0 || len(of) < limit {
-		return nil
+		return ""
 	}
 	names := make([]string, len(of))
 	for i, v := range of {
 		names[i] = v.GetName()
 	}
 	slices.Sort(names)
-	c.Full = fmt.Sprintf("class %s allows %d snapshots of a volume, and there are %d: %s", class, limit, len(of), strings.Join(names, ", "))
-	return nil
+	return fmt.Sprintf("class %s allows %d snapshots of a volume, and there are %d: %s", class, limit, len(of), strings.Join(names, ", "))
 }
 
-// readSchedule finds the class of the safety snapshot.
-func (r *rollbackRun) readSchedule(ctx context.Context, c *core.Claim, p *corev1.PersistentVolumeClaim) (err error) {
-	if r.schedules == nil {
-		if r.schedules, err = view.ReadSchedules(ctx, r.f, r.f.Namespace, ""); err != nil {
-			return err
-		}
-		if r.origins, err = view.ReadOrigins(ctx, r.f, r.schedules); err != nil {
-			return err
-		}
-	}
-	var templates []*v1alpha1.SnapshotTemplateSpec
+// templates returns what may say by which class the safety snapshot is taken: the target, the schedules that select the PVC, and the
+// default of the driver.
+func (r *rollbackRun) templates(c *core.Claim, p *corev1.PersistentVolumeClaim) (all []*v1alpha1.SnapshotTemplateSpec) {
 	// An imported one's class may be of another driver, and a member of a group snapshot has none.
 	if v := c.Target; v != nil && !backup.Imported(v) && backup.ClassOf(v) != nil {
-		templates = append(templates, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: backup.ClassOf(v)})
+		all = append(all, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: backup.ClassOf(v)})
 	}
 	for _, s := range r.schedules {
 		judge, err := snapshots.NewJudge(term.Scheme, s, snapshots.Classes{}, r.origins.Of(s)...)
 		if err == nil && judge.Selects(p) && s.DeletionTimestamp == nil {
-			templates = append(templates, &r.origins.Decided(s).Spec.SnapshotTemplate.Spec)
+			all = append(all, &r.origins.Decided(s).Spec.SnapshotTemplate.Spec)
 		}
 	}
-	c.Class, err = r.safetyClass(ctx, p, append(templates, &v1alpha1.SnapshotTemplateSpec{}))
-	return err
+	return append(all, &v1alpha1.SnapshotTemplateSpec{})
 }
 
 // safetyClass returns the class for a snapshot of a PVC: that of the first template under which one fits, such as the driver's
 // default, which is nil. A driver may have several classes and no default: then it is the first one that deletes data with
 // its snapshot. To whoever may not read classes, each that is named fits.
-func (r *rollbackRun) safetyClass(
-	ctx context.Context, p *corev1.PersistentVolumeClaim, templates []*v1alpha1.SnapshotTemplateSpec,
-) (*string, error) {
-	list := &snapshotv1.VolumeSnapshotClassList{}
-	err := r.f.List(ctx, list)
-	if err != nil && !apierrors.IsForbidden(err) {
-		return nil, err
-	}
-	classes := snapshots.Classes{Known: err == nil, All: view.Items(list)}
+func safetyClass(p *corev1.PersistentVolumeClaim, classes snapshots.Classes, templates []*v1alpha1.SnapshotTemplateSpec) *string {
 	for _, template := range templates {
 		if class, refused := classes.Choose(p, template); refused.Reason == "" {
-			return class, nil
+			return class
 		}
 	}
-	for i := range list.Items { // by name
-		class := &list.Items[i]
-		_, refused := classes.Choose(p, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: &class.Name})
-		if refused.Reason == "" && class.DeletionPolicy == snapshotv1.VolumeSnapshotContentDelete {
-			return &class.Name, nil
+	for _, o := range classes.All { // by name
+		class, is := o.(*snapshotv1.VolumeSnapshotClass)
+		if !is || class.DeletionPolicy != snapshotv1.VolumeSnapshotContentDelete {
+			continue
+		}
+		if _, refused := classes.Choose(p, &v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: &class.Name}); refused.Reason == "" {
+			return &class.Name
 		}
 	}
-	return templates[0].VolumeSnapshotClassName, nil // such as the target's, which was taken of a PVC of an in-tree driver
+	return templates[0].VolumeSnapshotClassName // such as the target's, which was taken of a PVC of an in-tree driver
 }

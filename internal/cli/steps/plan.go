@@ -16,6 +16,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
+	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
 )
 
@@ -32,19 +33,17 @@ func (r *Choice) Plan(ctx context.Context, found []*snapshotv1.VolumeSnapshot, t
 			return nil, err
 		}
 	}
-	cluster := recovery.Cluster{Claims: map[string]bool{}, Planned: map[string]bool{}}
+	cluster, err := ReadCluster(ctx, r.Factory)
+	if err != nil {
+		return nil, err
+	}
+	cluster.Claims, cluster.Planned = map[string]bool{}, map[string]bool{}
 	for i := range taken.Items {
 		p := &taken.Items[i]
 		cluster.Claims[p.Name] = !slices.ContainsFunc(found, func(v *snapshotv1.VolumeSnapshot) bool {
 			return toNamespace != "" && recovery.IsClone(p, recovery.CloneName(v.UID, toNamespace, p.Name))
 		})
 	}
-	classes := &storagev1.StorageClassList{}
-	err := r.Factory.List(ctx, classes)
-	if cluster.ClassesUnknown = apierrors.IsForbidden(err); err != nil && !cluster.ClassesUnknown {
-		return nil, err // users of a namespace may not be allowed to read StorageClasses
-	}
-	cluster.StorageClasses = classes.Items
 	var all []Restored
 	var errs []error
 	for _, v := range found {
@@ -61,6 +60,17 @@ func (r *Choice) Plan(ctx context.Context, found []*snapshotv1.VolumeSnapshot, t
 		all = append(all, Restored{Snapshot: v, Source: source, Plan: plan})
 	}
 	return all, errors.Join(errs...)
+}
+
+// ReadCluster reads the StorageClasses, which users of a namespace may not be allowed to.
+func ReadCluster(ctx context.Context, f *term.Factory) (cluster recovery.Cluster, err error) {
+	classes := &storagev1.StorageClassList{}
+	err = f.List(ctx, classes)
+	if cluster.ClassesUnknown = apierrors.IsForbidden(err); cluster.ClassesUnknown {
+		err = nil
+	}
+	cluster.StorageClasses = classes.Items
+	return cluster, err
 }
 
 // SourceOf reads what the restore of a snapshot depends on. Users of a namespace may
