@@ -151,7 +151,12 @@ func (j *Judge) KeepsAtMost() (n int, all bool) { return j.program.spec.kept() }
 
 // Selects returns whether a PVC is an input of the schedule.
 func (j *Judge) Selects(claim *corev1.PersistentVolumeClaim) bool {
-	selected, _ := j.planner.Partition(j.planner.Key(claim), claim)
+	return j.SelectsAs(j.Key(claim), claim)
+}
+
+// SelectsAs returns whether a PVC is an input of the schedule under a map key.
+func (j *Judge) SelectsAs(key string, claim *corev1.PersistentVolumeClaim) bool {
+	selected, _ := j.planner.Partition(key, claim)
 	return len(selected) > 0
 }
 

@@ -224,8 +224,12 @@ func (inv *Inventory) SeriesOf(s *v1alpha1.SnapshotSchedule, judges ...*snapshot
 	}
 	all := slices.Collect(maps.Values(byKey))
 	inv.addElsewhere(s.Namespace, all)
+	states := make(map[*Series]string, len(all))
+	for _, one := range all {
+		states[one] = one.State(judges...)
+	}
 	slices.SortFunc(all, func(a, b *Series) int {
-		return cmp.Or(cmp.Compare(b.State(judges...), a.State(judges...)), cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.MapKey, b.MapKey))
+		return cmp.Or(cmp.Compare(states[b], states[a]), cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.MapKey, b.MapKey))
 	})
 	return all
 }

@@ -74,9 +74,7 @@ const (
 func (s *Series) State(judges ...*snapshots.Judge) string {
 	of := s.Judged()
 	for _, claim := range of.Claims {
-		if slices.ContainsFunc(judges, func(j *snapshots.Judge) bool {
-			return j != nil && j.Selects(claim) && j.Key(claim) == s.MapKey
-		}) {
+		if slices.ContainsFunc(judges, func(j *snapshots.Judge) bool { return j != nil && j.SelectsAs(s.MapKey, claim) }) {
 			return StateSelected
 		}
 	}
