@@ -200,6 +200,9 @@ func (c MapController) withDefaults() (*MapController, error) {
 	for i, related := range c.Related.Kinds {
 		missing.unless(related.Object != nil, fmt.Sprintf("Related.Kinds[%d]: Object must be set", i))
 	}
+	if c.Gate == nil {
+		c.Gate = func(Request, []Desired, []client.Object) string { return "" }
+	}
 	c.Inputs, c.Outputs = slices.Clone(c.Inputs), slices.Clone(c.Outputs)
 	return &c, errors.Join(missing...)
 }

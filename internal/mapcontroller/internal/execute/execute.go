@@ -28,7 +28,7 @@ type Executor struct {
 	Guard    *guard.Guard
 	Attempts *queue.Attempts
 	Pace     *queue.Pace
-	// MayCreate is the MapController's Gate. If nil, nothing waits.
+	// MayCreate is the MapController's Gate.
 	MayCreate func(req plan.Request, create []plan.Desired, outputs []client.Object) (why string)
 	// KindMissing is called when a write finds that a kind may be missing.
 	KindMissing func()
@@ -137,14 +137,7 @@ type run struct {
 func (e *Executor) Forget(req plan.Request) {
 	e.Attempts.Drop(req)
 	e.Pace.Drop(req)
-	e.mayCreate(req, nil, nil)
-}
-
-func (e *Executor) mayCreate(req plan.Request, create []plan.Desired, outputs []client.Object) (why string) {
-	if e.MayCreate == nil {
-		return ""
-	}
-	return e.MayCreate(req, create, outputs)
+	e.MayCreate(req, nil, nil)
 }
 
 // SetAside separates the orphans whose adoption fails repeatedly from the other outputs of a
@@ -177,7 +170,7 @@ func (e *Executor) failsRepeatedly(req plan.Request, o client.Object) bool {
 // nothing.
 func (e *Executor) Run(ctx context.Context, w Work) (Outcome, time.Duration, error) {
 	r, p := &run{executor: e, work: w, next: w.Plan.Next, outcome: Outcome{Err: w.Plan.Err}}, w.Plan
-	if why := e.mayCreate(w.Request, p.Create, w.Seen.Outputs); why == "" {
+	if why := e.MayCreate(w.Request, p.Create, w.Seen.Outputs); why == "" {
 		for _, want := range p.Create {
 			r.create(ctx, want.Object)
 		}

@@ -44,6 +44,7 @@ func newHarness(t *testing.T, cached, stored []client.Object, outputs ...plan.Ou
 		Attempts:    queue.NewAttempts(env.Clock),
 		Pace:        queue.NewPace(env.Clock, 0),
 		KindMissing: func() { h.missing++ },
+		MayCreate:   func(plan.Request, []plan.Desired, []client.Object) string { return "" },
 	}
 	return h
 }
