@@ -151,7 +151,7 @@ func (o *previewOptions) preview(ctx context.Context, f *term.Factory, v ahead.V
 	}
 	inv, err := view.ReadInventory(ctx, f, named.Namespace, labels.Everything(), of...)
 	var origin []client.Object
-	if err == nil {
+	if err == nil && v.After == nil { // else the ClusterSnapshotSchedule that is edited has been read
 		origin, err = view.ReadOrigin(ctx, f.Client, named)
 	}
 	if err != nil {
