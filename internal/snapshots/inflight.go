@@ -166,9 +166,9 @@ func (f *inFlight) ofVolumes(namespace string, uids []string) (all []client.Obje
 	return all
 }
 
-// related returns the snapshots of the PVCs of a key, of all schedules, for its decisions.
-func (f *inFlight) related(namespace string, seen mapcontroller.Observation) []client.Object {
-	if !f.classesKnown || !slices.ContainsFunc(f.allClasses(), func(o client.Object) bool {
+// related returns the snapshots of the PVCs of a key, of all schedules, for its decisions, if a class limits how many there are.
+func (f *inFlight) related(namespace string, seen mapcontroller.Observation, classes []client.Object) []client.Object {
+	if !f.classesKnown || !slices.ContainsFunc(classes, func(o client.Object) bool {
 		_, limited := o.GetAnnotations()[v1alpha1.AnnotationMaxPerVolume]
 		return limited
 	}) {

@@ -94,13 +94,13 @@ var leavingIndex = informer.Index{Name: Name + "/leaving", Values: func(o client
 }}
 
 // leavingFrom returns the PVCs of a namespace that are being deleted and whose names are those of the sources of some snapshots.
-func leavingFrom(stores *informer.Stores, namespace string, snapshots func() []client.Object) []client.Object {
+func leavingFrom(stores *informer.Stores, namespace string, snapshots []client.Object) []client.Object {
 	leaving := stores.ByIndex(nil, anyClaim, leavingIndex, namespace)
 	if len(leaving) == 0 {
 		return nil
 	}
 	names := map[string]bool{}
-	for _, o := range snapshots() {
+	for _, o := range snapshots {
 		names[backup.ClaimName(o)] = true
 		for name := range backup.ClaimsOf(o) {
 			names[name] = true

@@ -113,8 +113,9 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	}
 	c.Related.Objects = func(parent client.Object, seen mapcontroller.Observation) []client.Object {
 		restores := o.Stores.ByIndex(nil, anyClaim, restoresIndex, parent.GetNamespace())
-		leaving := leavingFrom(o.Stores, parent.GetNamespace(), func() []client.Object { return seen.Outputs })
-		return slices.Concat(restores, leaving, f.allClasses(), f.related(parent.GetNamespace(), seen))
+		leaving := leavingFrom(o.Stores, parent.GetNamespace(), seen.Outputs)
+		classes := f.allClasses()
+		return slices.Concat(restores, leaving, classes, f.related(parent.GetNamespace(), seen, classes))
 	}
 	c.Related.Prepare, c.ParentChanged, c.Gate = ofGroups.Start, scheduleChanged, f.allow
 	c.Connect = func(a mapcontroller.Access) { f.engine, ofGroups.Engine = a, a }

@@ -331,20 +331,14 @@ func TestPVCsThatAreBeingDeletedAreFoundByTheNamesOfSources(t *testing.T) {
 	f := newFlight(0, claim("a").deleting().PersistentVolumeClaim, claim("b").deleting().PersistentVolumeClaim,
 		claim("c").deleting().PersistentVolumeClaim, claim("d").PersistentVolumeClaim, elsewhere(claim("a").deleting()))
 	must(t, f.cached[reflect.TypeOf(anyClaim)].AddIndexers(Indexers()))
-	asked := false
-	find := func(namespace string) []string {
-		return namesOf(leavingFrom(f.stores, namespace, func() []client.Object {
-			asked = true
-			of := uncut(time.Hour)
-			of.Spec.Source.PersistentVolumeClaimName = ptr.To("a")
-			return []client.Object{of.VolumeSnapshot, group(time.Hour, "b d", "").VolumeGroupSnapshot}
-		}))
-	}
-	if got := find("shop"); !slices.Equal(got, []string{"a", "b"}) {
+	of := uncut(time.Hour)
+	of.Spec.Source.PersistentVolumeClaimName = ptr.To("a")
+	snapshots := []client.Object{of.VolumeSnapshot, group(time.Hour, "b d", "").VolumeGroupSnapshot}
+	if got := namesOf(leavingFrom(f.stores, "shop", snapshots)); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("finds %v", got)
 	}
-	if asked = false; len(find("other")) > 0 || asked {
-		t.Error("snapshots are read where no PVC is being deleted")
+	if got := leavingFrom(f.stores, "other", snapshots); len(got) > 0 {
+		t.Errorf("finds %v where no PVC is being deleted", namesOf(got))
 	}
 }
 

@@ -78,12 +78,12 @@ func TestSnapshotsOfTheVolumesOfAGroupComeOnce(t *testing.T) {
 		return []client.Object{of}
 	}
 	two := []client.Object{claim("a").PersistentVolumeClaim, claim("b").PersistentVolumeClaim}
-	if found := f.related("shop", mapcontroller.Observation{MapKey: wholeKey, Selected: two}); len(found) != 1 || looked != 2 {
+	if found := f.related("shop", mapcontroller.Observation{MapKey: wholeKey, Selected: two}, f.allClasses()); len(found) != 1 || looked != 2 {
 		t.Errorf("%d objects of one group snapshot", len(found))
 	}
 	looked = 0
 	many := slices.Repeat(two[:1], backup.MaxGroup+1)
-	if f.related("shop", mapcontroller.Observation{MapKey: wholeKey, Selected: many}); looked > 0 {
+	if f.related("shop", mapcontroller.Observation{MapKey: wholeKey, Selected: many}, f.allClasses()); looked > 0 {
 		t.Errorf("looks up %d PVCs", looked)
 	}
 }
