@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/backup"
 	"mapcontroller.dev/snapshotschedule/internal/cli/change"
 	"mapcontroller.dev/snapshotschedule/internal/cli/steps"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
@@ -178,7 +179,7 @@ func (d *drill) annotateResult(ctx context.Context) error {
 	}
 	annotation := map[string]any{v1alpha1.AnnotationVerifiedAt: term.Timestamp(now)}
 	if d.verdict.Result == core.Failed {
-		annotation = map[string]any{v1alpha1.AnnotationVerifyFailed: term.Timestamp(now) + " " + report.Text(d.verdict.Reason, maxReason)}
+		annotation = map[string]any{v1alpha1.AnnotationVerifyFailed: term.Timestamp(now) + " " + report.Text(d.verdict.Reason, backup.MaxDrillReason)}
 	}
 	return steps.Send(ctx, d.of.f, change.Mark(d.snapshot, annotation))
 }

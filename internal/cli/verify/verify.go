@@ -214,7 +214,7 @@ func (r *verification) tell(w io.Writer, v *snapshotv1.VolumeSnapshot, what, rea
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if reason != "" {
-		what += ": " + report.Text(reason, maxReason)
+		what += ": " + report.Text(reason, backup.MaxDrillReason)
 	}
 	fmt.Fprintln(w, term.SnapshotResource+"/"+v.Name+" "+what)
 }
@@ -241,9 +241,6 @@ func (r *verification) progress() {
 		fmt.Fprintf(r.f.ErrOut, "%d of %d drills have ended\n", r.done, r.all)
 	}
 }
-
-// maxReason bounds the reason of a failed drill in bytes, in the output and in the annotation.
-const maxReason = 200
 
 func (r *verification) printJobs(drills []*drill) error {
 	if !r.choice.Output.Structured() {
