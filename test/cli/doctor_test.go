@@ -6,11 +6,14 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,6 +26,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -516,6 +520,31 @@ var _ = Describe("doctor", func() {
 			}}
 		}),
 	)
+
+	// Contract: CLI-46.
+	It("takes nothing for left behind that retention deletes while it reads", func() {
+		env := newEnvironment()
+		v := snapshotAt(env.createSchedule("daily", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h"}), env.createClaim("data"), ago(2*day))
+		content := inCluster(contentOf("content-"+v.Name+"-"+env.namespace, env.driverOf(".example.com"), env.namespace, v.Name))
+		content.Spec.VolumeSnapshotRef.UID, content.CreationTimestamp = v.UID, metav1.NewTime(ago(2*day))
+		put(time.Time{}, v, content)
+		// The operator lists both kinds of the namespace before, and only one of all names.
+		var first sync.Once
+		env.kubeconfig = startProxy(func(r *http.Request, send roundTripper) (*http.Response, error) {
+			defer GinkgoRecover()
+			resp, err := send(r)
+			names := strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList") && path.Base(r.URL.Path) == "volumesnapshots"
+			if names || path.Base(r.URL.Path) == "volumesnapshotcontents" {
+				first.Do(func() {
+					Expect(api.Delete(ctx, v)).To(Succeed())
+					Expect(api.Delete(ctx, content)).To(Succeed())
+				})
+			}
+			return resp, err
+		})
+		Expect(env.problems(content.Name)).To(BeEmpty())
+		Expect(api.Get(ctx, client.ObjectKeyFromObject(content), content)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+	})
 
 	// Contract: CLI-46.
 	It("takes no name of Longhorn or KubeStash for ours", func() {

@@ -218,6 +218,87 @@ func shows(t *testing.T, all found, want ...point) {
 	}
 }
 
+// An upload may take hours, and a schedule says how long a driver may take to cut a snapshot.
+//
+// Contract: CLI-46.
+func TestOnlySnapshotsThatFailAreProblems(t *testing.T) {
+	slow := clitest.Schedule("slow", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h", ReadyDeadline: "4h"})
+	usual := clitest.Schedule("usual", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "24h"})
+	type stage = func(*snapshotv1.VolumeSnapshotStatus)
+	uncut := func(v *snapshotv1.VolumeSnapshotStatus) { v.CreationTime = nil }
+	cut := func(*snapshotv1.VolumeSnapshotStatus) {}
+	erring := func(of stage) stage {
+		return func(v *snapshotv1.VolumeSnapshotStatus) {
+			of(v)
+			v.Error = &snapshotv1.VolumeSnapshotError{Message: new("quota exceeded")}
+		}
+	}
+	const quota, none = ": quota exceeded", ": no error is known"
+	for name, test := range map[string]struct {
+		of    *v1alpha1.SnapshotSchedule
+		age   time.Duration
+		stage stage
+		group bool // it is a member of a group snapshot of the schedule
+		want  string
+	}{
+		"not cut":                          {of: usual, age: 2 * time.Hour, stage: uncut, want: none},
+		"not cut yet":                      {of: usual, age: 50 * time.Minute, stage: uncut},
+		"not cut, within readyDeadline":    {of: slow, age: 2 * time.Hour, stage: uncut},
+		"a member, within readyDeadline":   {of: slow, age: 2 * time.Hour, stage: uncut, group: true},
+		"not cut, after readyDeadline":     {of: slow, age: 5 * time.Hour, stage: uncut, want: none},
+		"not cut, with an error":           {of: slow, age: 2 * time.Hour, stage: erring(uncut), want: quota},
+		"not cut, with a young error":      {of: slow, age: 30 * time.Minute, stage: erring(uncut)},
+		"uploads":                          {of: usual, age: 20 * time.Hour, stage: cut},
+		"uploads, of no schedule that is":  {of: clitest.Schedule("gone", v1alpha1.SnapshotScheduleSpec{}), age: 20 * time.Hour, stage: cut},
+		"not cut, of no schedule that is":  {of: clitest.Schedule("gone", v1alpha1.SnapshotScheduleSpec{}), age: 2 * time.Hour, stage: uncut, want: none},
+		"cut, with an error":               {of: usual, age: 2 * time.Hour, stage: erring(cut), want: quota},
+		"cut, with an error for a while":   {of: usual, age: 30 * time.Minute, stage: erring(cut)},
+		"cut, erring within readyDeadline": {of: slow, age: 2 * time.Hour, stage: erring(cut), want: quota},
+		"ready, with an error from before": {of: usual, age: 2 * time.Hour, stage: erring(func(v *snapshotv1.VolumeSnapshotStatus) { v.ReadyToUse = new(true) })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := clitest.Snapshot(test.of, clitest.Claim("data", nil), clitest.Start.Add(-test.age))
+			v.Status.ReadyToUse = new(false)
+			test.stage(v.Status)
+			s := &seen{now: clitest.Start, unread: map[string]error{}, schedules: []*v1alpha1.SnapshotSchedule{slow, usual}, inventory: &view.Inventory{}}
+			if test.group {
+				g := &groupv1.VolumeGroupSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "g", Labels: v.Labels}}
+				g.CreationTimestamp = metav1.NewTime(clitest.Start)
+				s.inventory.Groups = map[string][]client.Object{"shop": {g}}
+				v.Labels, v.Status.VolumeGroupSnapshotName = map[string]string{v1alpha1.LabelGroupSnapshot: "g"}, new("g")
+			}
+			s.inventory.Snapshots = map[string][]client.Object{"shop": {v}}
+			if test.want == "" {
+				shows(t, checkSnapshots(s), point{State: OK, Message: "none fails"})
+				return
+			}
+			shows(t, checkSnapshots(s), point{State: Problem, Message: test.want, Fix: "kubectl describe -n shop volumesnapshot.snapshot.storage.k8s.io " + v.Name})
+		})
+	}
+}
+
+// A snapshot goes when its content is being deleted, and some drivers take minutes for that.
+//
+// Contract: CLI-46.
+func TestOnlyContentsThatStayAreLeftBehind(t *testing.T) {
+	of := func(name string, deleted time.Duration) snapshotv1.VolumeSnapshotContent {
+		c := snapshotv1.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(clitest.Start.Add(-24 * time.Hour))}}
+		if deleted > 0 {
+			c.DeletionTimestamp = new(metav1.NewTime(clitest.Start.Add(-deleted)))
+		}
+		return c
+	}
+	s := &seen{now: clitest.Start, anywhere: map[client.ObjectKey]string{}, contents: snapshotv1.VolumeSnapshotContentList{
+		Items: []snapshotv1.VolumeSnapshotContent{of("goes", 20*time.Minute), of("stuck", 2*time.Hour), of("stays", 0)},
+	}}
+	var all found
+	s.checkContents(&all)
+	left := func(name string) point {
+		return point{State: Problem, Message: name, Fix: "kubectl describe volumesnapshotcontent " + name}
+	}
+	shows(t, all, left("stuck"), left("stays"))
+}
+
 // Whoever may write a snapshot of a schedule can give it the label of safety snapshots.
 //
 // Contract: CLI-46.

@@ -22,10 +22,11 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// tooLong is from when on a snapshot that is not ready, or a deletion, is a problem; settles is how old a content is before it is
+// tooLong is from when on a deletion, or an error of a snapshot, is a problem; settles is how old a content is before it is
 // one that its snapshot does not exist; lies is how old what a rollback has left must be.
 const (
 	tooLong = time.Hour
@@ -112,7 +113,7 @@ func checkSnapshots(s *seen) (all found) {
 	if s.denied(&all, inventory) {
 		return all
 	}
-	n := 0
+	n, deadlines := 0, s.readyDeadlines()
 	for o := range s.snapshots() {
 		n++
 		resource, kind := view.ResourceOf(o)
@@ -120,15 +121,47 @@ func checkSnapshots(s *seen) (all found) {
 		switch deleted := o.GetDeletionTimestamp(); {
 		case deleted != nil && s.now.Sub(deleted.Time) > tooLong:
 			all.problem(describe, "%s %s/%s is being deleted for %s", kind, o.GetNamespace(), o.GetName(), term.Age(s.now, deleted.Time))
-		case deleted == nil && !backup.Ready(o) && s.now.Sub(o.GetCreationTimestamp().Time) > tooLong:
+		case s.fails(o, deadlines):
 			all.problem(describe, "%s %s/%s is not ready after %s: %s", kind, o.GetNamespace(), o.GetName(),
 				term.Age(s.now, o.GetCreationTimestamp().Time), cmp.Or(backup.DriverError(o), "no error is known"))
 		}
 	}
 	if len(all) == 0 {
-		all.ok("of %s, none waits for more than an hour", term.Plural(n, "snapshot"))
+		all.ok("of %s, none fails, and none is being deleted for more than an hour", term.Plural(n, "snapshot"))
 	}
 	return all.bounded("snapshots")
+}
+
+// readyDeadlines returns those of the schedules, as far as their specs are valid.
+func (s *seen) readyDeadlines() map[client.ObjectKey]time.Duration {
+	all := map[client.ObjectKey]time.Duration{}
+	for _, x := range s.schedules {
+		if judge, err := s.inventory.Judge(x); err == nil {
+			all[client.ObjectKeyFromObject(x)] = judge.ReadyDeadline()
+		}
+	}
+	return all
+}
+
+// fails returns whether a snapshot fails, as the operator sees it, or has had an error for too long. One that is cut may upload for
+// hours. A member is of the schedule of its group.
+func (s *seen) fails(o client.Object, deadlines map[client.ObjectKey]time.Duration) bool {
+	v, of := backup.Of(o), o
+	if group := backup.LabeledMember(o); group != "" {
+		for _, g := range s.inventory.Groups[o.GetNamespace()] {
+			if g.GetName() == group {
+				of = g
+			}
+		}
+	}
+	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: of.GetLabels()[v1alpha1.LabelSchedule]}
+	switch v.State(s.now, cmp.Or(deadlines[key], view.DefaultReadyDeadline)) {
+	case retention.Failed:
+		return true
+	case retention.InProgress, retention.Retrying:
+		return (v.HasError || v.Imported) && s.now.Sub(v.Created) > tooLong
+	}
+	return false
 }
 
 // checkLeftovers finds what is left of snapshots and rollbacks.
@@ -156,7 +189,8 @@ func (s *seen) checkContents(all *found) {
 		c := &s.contents.Items[i]
 		of := c.Spec.VolumeSnapshotRef
 		uid, exists := s.anywhere[types.NamespacedName{Namespace: of.Namespace, Name: of.Name}]
-		if s.anywhere == nil || s.now.Sub(c.CreationTimestamp.Time) < settles || exists && (of.UID == "" || uid == string(of.UID)) {
+		deleted := c.DeletionTimestamp // the snapshot goes first, and a driver may take minutes
+		if s.anywhere == nil || s.now.Sub(c.CreationTimestamp.Time) < settles || deleted != nil && s.now.Sub(deleted.Time) < tooLong || exists && (of.UID == "" || uid == string(of.UID)) {
 			continue
 		}
 		all.problem(command("kubectl describe volumesnapshotcontent %s", c.Name),

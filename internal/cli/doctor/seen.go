@@ -104,14 +104,13 @@ func see(ctx context.Context, f *term.Factory, scope *term.Scope, rollbacks Roll
 	} else if !s.inventory.Classes.Known {
 		s.note("volumesnapshotclasses", errDenied)
 	}
+	// Before the contents: one whose snapshot retention deletes meanwhile would have none.
+	s.readNames(ctx, f)
 	for resource, list := range map[string]client.ObjectList{
 		"storageclasses": &s.storage, "csidrivers": &s.drivers, "csinodes": &s.nodes,
 		"persistentvolumes": &s.volumes, "volumesnapshotcontents": &s.contents,
 	} {
 		s.note(resource, f.List(ctx, list))
-	}
-	if len(s.contents.Items) > 0 {
-		s.readNames(ctx, f)
 	}
 	s.readOperator(ctx, f)
 	s.replaced = rollbacks.Replaced(s.volumes.Items)

@@ -126,7 +126,7 @@ func rowOf(v client.Object, now time.Time) *row {
 	resource, kind := view.ResourceOf(v)
 	r := &row{
 		Kind: kind, Namespace: v.GetNamespace(), Name: v.GetName(), Claims: claimsOf(v), Time: metav1.NewTime(s.Slot(now).UTC()),
-		State: backup.StateOf(v, now, defaultReadyDeadline).String(), Size: backup.SizeText(v), resource: resource, labels: v.GetLabels(),
+		State: backup.StateOf(v, now, view.DefaultReadyDeadline).String(), Size: backup.SizeText(v), resource: resource, labels: v.GetLabels(),
 		Drill: backup.DrillWords(v, now),
 	}
 	if at, verified := s.Drill(now); verified {
@@ -146,9 +146,6 @@ func claimsOf(v client.Object) []string {
 	}
 	return slices.Sorted(maps.Keys(backup.ClaimsOf(v)))
 }
-
-// defaultReadyDeadline is that of snapshots about which no schedule decides.
-const defaultReadyDeadline = time.Hour
 
 // decidedRows returns the rows of a series, in the order of its outputs.
 func decidedRows(judge *snapshots.Judge, of *view.Series, d *snapshots.Judgment, now time.Time, work int) []*row {

@@ -163,6 +163,9 @@ func (inv *Inventory) Judge(s *v1alpha1.SnapshotSchedule) (*snapshots.Judge, err
 	return snapshots.NewJudge(term.Scheme, s, inv.Classes, inv.Origins.Of(s)...)
 }
 
+// DefaultReadyDeadline is that of snapshots about which no schedule decides.
+const DefaultReadyDeadline = time.Hour
+
 // Judged returns a schedule's judge, and iterates over its series with what the operator
 // would do about each now. Series of other owners are left out.
 func (inv *Inventory) Judged(
