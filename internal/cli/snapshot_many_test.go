@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +35,13 @@ import (
 // runOn runs the plugin in the namespace default of a cluster, a month after start, and returns its exit code and what it printed.
 func runOn(t *testing.T, c client.WithWatch, args ...string) (code int, printed string) {
 	now := clitest.Start.AddDate(0, 0, 30)
+	return runBy(t, c, now, clocktesting.NewFakePassiveClock(now), "default", args...)
+}
+
+// runBy runs the plugin at a time of a cluster, on a machine with a clock of its own.
+func runBy(
+	t *testing.T, c client.WithWatch, now time.Time, machine clock.PassiveClock, namespace string, args ...string,
+) (code int, printed string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Date", now.Format(http.TimeFormat))
 	}))
@@ -41,9 +50,9 @@ func runOn(t *testing.T, c client.WithWatch, args ...string) (code int, printed 
 	var out bytes.Buffer
 	f := &term.Factory{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out},
-		Config:    genericclioptions.NewConfigFlags(true), Clock: clocktesting.NewFakePassiveClock(now), Client: c,
+		Config:    genericclioptions.NewConfigFlags(true), Clock: machine, Client: c,
 	}
-	f.Config.APIServer, f.Config.Namespace = &server.URL, ptr.To("default")
+	f.Config.APIServer, f.Config.Namespace = &server.URL, &namespace
 	code = term.Execute(context.Background(), newRoot(f), args)
 	return code, out.String()
 }

@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -87,6 +88,18 @@ func interceptWatch() (watching chan struct{}, kubeconfig string) {
 		resp, err := send(r)
 		if err == nil && r.URL.Query().Get("watch") == "true" {
 			first.Do(func() { close(watching) })
+		}
+		return resp, err
+	})
+}
+
+// proxyAt starts a proxy before the API server, whose clock stands still, and returns a kubeconfig for it.
+func proxyAt(now time.Time) string {
+	GinkgoHelper()
+	return startProxy(func(r *http.Request, send roundTripper) (*http.Response, error) {
+		resp, err := send(r)
+		if err == nil {
+			resp.Header.Set("Date", now.Format(http.TimeFormat))
 		}
 		return resp, err
 	})

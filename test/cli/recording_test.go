@@ -81,6 +81,7 @@ var _ = Describe("The pictures of README", func() {
 			}
 		}
 		put(time.Time{}, objects...)
+		then := proxyAt(now)
 
 		// Only a terminal is shown colors.
 		for _, name := range []string{"NO_COLOR", "COLUMNS"} {
@@ -107,7 +108,7 @@ var _ = Describe("The pictures of README", func() {
 			}()
 			var errOut bytes.Buffer
 			streams := genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: theirs, ErrOut: &errOut}
-			args := slices.Concat(still.args, []string{"--kubeconfig", kubeconfig, "--namespace", env.namespace})
+			args := slices.Concat(still.args, []string{"--kubeconfig", then, "--namespace", env.namespace})
 			Expect(cli.Run(ctx, args, streams, clocktesting.NewFakePassiveClock(now))).To(BeZero(), errOut.String())
 			Expect(theirs.Close()).To(Succeed())
 			command := "kubectl snapsched " + strings.Join(still.args, " ")

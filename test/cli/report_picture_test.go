@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"image"
 	"image/png"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -154,14 +153,7 @@ func annotated(all map[time.Duration][2]string) func(time.Duration, *snapshotv1.
 func (a *album) write(contexts map[string]string, args ...string) string {
 	GinkgoHelper()
 	put(time.Time{}, a.all...)
-	proxied := startProxy(func(r *http.Request, send roundTripper) (*http.Response, error) {
-		resp, err := send(r)
-		if err == nil {
-			resp.Header.Set("Date", a.now.Format(http.TimeFormat))
-		}
-		return resp, err
-	})
-	config := suite.Must(clientcmd.LoadFromFile(proxied))
+	config := suite.Must(clientcmd.LoadFromFile(proxyAt(a.now)))
 	address := config.Clusters["proxy"].Server
 	down := config.Clusters["proxy"].DeepCopy()
 	down.Server = "https://127.0.0.1:1"

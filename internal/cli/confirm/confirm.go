@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -74,9 +75,13 @@ func confirmSchedule(ctx context.Context, f *term.Factory, output *term.Output, 
 	if _, err := view.Standalone(ctx, f, s, "confirm"); err != nil {
 		return err
 	}
+	now, err := f.ServerTime(ctx)
+	if err != nil {
+		return err
+	}
 	confirmed := s.DeepCopy()
 	confirm(confirmed)
-	n, err := deletedAtOnce(ctx, f, confirmed)
+	n, err := deletedAtOnce(ctx, f, now, confirmed)
 	if err != nil {
 		return err
 	}
@@ -89,11 +94,15 @@ func confirmCluster(ctx context.Context, f *term.Factory, output *term.Output, n
 	if err := f.Client.Get(ctx, client.ObjectKey{Name: name}, fleet); err != nil {
 		return err
 	}
+	now, err := f.ServerTime(ctx)
+	if err != nil {
+		return err
+	}
 	confirmed := fleet.DeepCopy()
 	confirm(confirmed)
 	total := 0
-	err := view.EachChild(ctx, f, fleet, func(s *v1alpha1.SnapshotSchedule, namespace client.Object) error {
-		n, err := deletedAtOnce(ctx, f, s, confirmed, namespace)
+	err = view.EachChild(ctx, f, fleet, func(s *v1alpha1.SnapshotSchedule, namespace client.Object) error {
+		n, err := deletedAtOnce(ctx, f, now, s, confirmed, namespace)
 		if total += n; n > 0 {
 			fmt.Fprintf(words(f, output), "%s: %s\n", s.Namespace, term.Plural(n, "snapshot"))
 		}
@@ -126,12 +135,13 @@ func confirm(o client.Object) {
 
 // deletedAtOnce returns how many snapshots of a schedule the operator would delete now, if
 // origin is what it is made of.
-func deletedAtOnce(ctx context.Context, f *term.Factory, s *v1alpha1.SnapshotSchedule, origin ...client.Object) (n int, err error) {
+func deletedAtOnce(
+	ctx context.Context, f *term.Factory, now time.Time, s *v1alpha1.SnapshotSchedule, origin ...client.Object,
+) (n int, err error) {
 	inv, err := view.ReadInventory(ctx, f, s.Namespace, labels.Everything(), view.Managed, view.OfSchedule(s.Name))
 	if err != nil {
 		return 0, err
 	}
-	now := f.Clock.Now()
 	inv.Origins = view.OriginsOf(s, origin)
 	_, judged, err := inv.Judged(snapshots.Recorded(s, now, origin...), now)
 	if err != nil {

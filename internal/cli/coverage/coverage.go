@@ -44,9 +44,8 @@ func New(f *term.Factory, unfinished protection.ReadRollbacks) *cobra.Command {
   kubectl snapsched coverage -A --contexts 'prod-*' -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			now := f.Clock.Now()
 			f.ClassesDenied = true
-			found, err := protection.CoverageOfContexts(cmd.Context(), f, contexts, &scope, unfinished, now)
+			found, err := protection.CoverageOfContexts(cmd.Context(), f, contexts, &scope, unfinished)
 			if err != nil {
 				return err
 			}
@@ -57,7 +56,7 @@ func New(f *term.Factory, unfinished protection.ReadRollbacks) *cobra.Command {
 			if nothing && !output.Structured() && output.Format != term.Names {
 				return scope.NothingFound(cmd.Context(), f)
 			}
-			if err := printCoverage(f.Out, &output, found, contexts != "", scope.AllNamespaces || contexts != "", now); err != nil {
+			if err := printCoverage(f.Out, &output, found, contexts != "", scope.AllNamespaces || contexts != ""); err != nil {
 				return err
 			}
 			if len(found.Unread) > 0 {

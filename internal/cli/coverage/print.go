@@ -22,7 +22,7 @@ const namesShown = 200
 const rollbacksShown = 10
 
 // printCoverage prints the table with the columns CLUSTER and NAMESPACE, or without.
-func printCoverage(w io.Writer, output *term.Output, c *protection.Coverage, clusters, namespaces bool, now time.Time) error {
+func printCoverage(w io.Writer, output *term.Output, c *protection.Coverage, clusters, namespaces bool) error {
 	switch {
 	case output.Structured():
 		return output.PrintStructured(w, c)
@@ -30,7 +30,7 @@ func printCoverage(w io.Writer, output *term.Output, c *protection.Coverage, clu
 		printGaps(c, w, namespaces || clusters)
 		return nil
 	}
-	if err := output.PrintTable(w, coverageTable(c, clusters, namespaces, now)); err != nil {
+	if err := output.PrintTable(w, coverageTable(c, clusters, namespaces)); err != nil {
 		return err
 	}
 	if output.NoHeaders {
@@ -49,7 +49,7 @@ func printCoverage(w io.Writer, output *term.Output, c *protection.Coverage, clu
 	}
 	for _, r := range c.Rollbacks[:min(len(c.Rollbacks), rollbacksShown)] {
 		term.Say(w, fmt.Sprintf("%sRollback %s of %s in namespace %s is unfinished, and began %s ago: %s",
-			in(r.Cluster), r.ID, report.List(r.Claims, namesShown), r.Namespace, term.Age(now, r.BeganTime.Time), r.Remedy))
+			in(r.Cluster), r.ID, report.List(r.Claims, namesShown), r.Namespace, term.Age(c.Now, r.BeganTime.Time), r.Remedy))
 	}
 	if more := len(c.Rollbacks) - rollbacksShown; more > 0 {
 		term.Say(w, fmt.Sprintf("%s more: -o json has all", term.Plural(more, "unfinished rollback")))
@@ -121,8 +121,9 @@ func verifiedWords(c *protection.ClaimCoverage, now time.Time) string {
 }
 
 // coverageTable returns the table of PVCs, with the column VERIFIED once there is a drill.
-func coverageTable(c *protection.Coverage, clusters, namespaces bool, now time.Time) *term.Table {
+func coverageTable(c *protection.Coverage, clusters, namespaces bool) *term.Table {
 	type row = protection.ClaimCoverage
+	now := c.Now
 	rows := slices.Clone(c.Claims)
 	for _, u := range c.Unread {
 		rows = append(rows, row{Cluster: u.Cluster, Protection: "Unreachable", Reason: u.Error})

@@ -51,7 +51,7 @@ persistentvolumeclaim/scratch
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := protection.CoverageOf(s.Schedules(), s.Inv, s.Now)
-			clitest.Golden(t, func(b *bytes.Buffer) error { return printCoverage(b, &test.output, c, false, test.namespaces, s.Now) }, test.want)
+			clitest.Golden(t, func(b *bytes.Buffer) error { return printCoverage(b, &test.output, c, false, test.namespaces) }, test.want)
 		})
 	}
 }
@@ -62,7 +62,7 @@ persistentvolumeclaim/scratch
 func TestPrintDrillsOfCoverage(t *testing.T) {
 	s := clitest.NewDrilled(t)
 	clitest.Golden(t, func(b *bytes.Buffer) error {
-		return printCoverage(b, &term.Output{NoHeaders: true}, protection.CoverageOf(s.Schedules(), s.Inv, s.Now), false, false, s.Now)
+		return printCoverage(b, &term.Output{NoHeaders: true}, protection.CoverageOf(s.Schedules(), s.Inv, s.Now), false, false)
 	}, `
 db-0      Protected     tiers                20m      5d, then failed   <none>
 db-1      Stale         tiers                30h      failed            no ready snapshot for a whole slot of tiers
@@ -78,7 +78,7 @@ scratch   Unprotected   <none>               <none>   <none>            no sched
 // Contract: BACK-7.
 func TestPrintUnfinishedRollbacks(t *testing.T) {
 	s := clitest.NewScenario()
-	c := &protection.Coverage{Rollbacks: []protection.Rollback{
+	c := &protection.Coverage{Now: s.Now, Rollbacks: []protection.Rollback{
 		{
 			Namespace: "shop", ID: "4d3c2b01", Claims: []string{"data-0", "data-1"}, BeganTime: *term.TimeOf(s.Now.Add(-3 * time.Hour)),
 			Remedy: "run the same command again to finish it, or undo it: kubectl snapsched rollback -n shop statefulset/db --undo",
@@ -88,7 +88,7 @@ func TestPrintUnfinishedRollbacks(t *testing.T) {
 			BeganTime: *term.TimeOf(s.Now.Add(-2 * 24 * time.Hour)), Remedy: "undo it",
 		},
 	}}
-	clitest.Golden(t, func(b *bytes.Buffer) error { return printCoverage(b, &term.Output{}, c, false, false, s.Now) }, `
+	clitest.Golden(t, func(b *bytes.Buffer) error { return printCoverage(b, &term.Output{}, c, false, false) }, `
 
 Rollback 4d3c2b01 of data-0, data-1 in namespace shop is unfinished, and began 3h ago: run the same command again to finish it, or undo it: kubectl snapsched rollback -n shop statefulset/db --undo
 eu: Rollback 4d3c2b02 of `+strings.Repeat("a", 90)+`, `+strings.Repeat("a", 90)+` and 498 more in namespace shop is unfinished, and began 2d ago: undo it

@@ -70,7 +70,10 @@ func (o *options) run(ctx context.Context, f *term.Factory, name string) error {
 	if name != "" && o.scope.AllNamespaces {
 		return errors.New("specify a schedule or --all-namespaces, not both")
 	}
-	now := f.Clock.Now()
+	now, err := f.ServerTime(ctx)
+	if err != nil {
+		return err
+	}
 	rows, err := o.read(ctx, f, name, now)
 	switch {
 	case err != nil:
@@ -92,19 +95,16 @@ func (o *options) run(ctx context.Context, f *term.Factory, name string) error {
 
 // read returns the rows that the flags select.
 func (o *options) read(ctx context.Context, f *term.Factory, name string, now time.Time) ([]row, error) {
-	var asOf time.Time
+	asOf := now
 	if o.asOf != "" {
-		server, err := f.ServerTime(ctx)
-		if err == nil {
-			asOf, err = f.AsOf(o.asOf, server)
-		}
-		if err != nil {
+		var err error
+		if asOf, err = f.AsOf(o.asOf, now); err != nil {
 			return nil, err
 		}
 	}
 	rows, err := read(ctx, f, &o.scope, name, now)
 	return slices.DeleteFunc(rows, func(r row) bool {
-		return o.claim != "" && !slices.Contains(r.Claims, o.claim) || !asOf.IsZero() && r.Time.After(asOf)
+		return o.claim != "" && !slices.Contains(r.Claims, o.claim) || o.asOf != "" && r.Time.After(asOf)
 	}), err
 }
 

@@ -105,7 +105,10 @@ func (o *previewOptions) run(ctx context.Context, f *term.Factory, name string) 
 	if term.Given(name, strings.Join(o.files.Filenames, ""), o.remove) != 1 {
 		return errors.New("specify exactly one of NAME, --filename and --delete")
 	}
-	now := f.Clock.Now()
+	now, err := f.ServerTime(ctx)
+	if err != nil {
+		return err
+	}
 	changes, err := o.variants(ctx, f, name, now)
 	if err != nil {
 		return err

@@ -140,14 +140,18 @@ func New(f *term.Factory) *cobra.Command {
 
 // readReport reads the present cluster or, with a pattern, those of the contexts that match.
 func readReport(ctx context.Context, f *term.Factory, contexts string, scope *term.Scope) (*fullReport, error) {
-	now := f.Clock.Now()
-	all := &fullReport{
-		Time: *term.TimeOf(now), Until: *term.TimeOf(now.Add(reportAhead)), Version: version.Get().String(), Clusters: []clusterReport{},
-	}
+	all := &fullReport{Version: version.Get().String(), Clusters: []clusterReport{}}
+	now := f.Clock.Now() // of a page without a cluster
 	var err error
 	all.Unread, err = protection.OfContexts(ctx, f, contexts, func(ctx context.Context, one *term.Factory) (clusterReport, error) {
-		return readClusterReport(ctx, one, scope, now)
-	}, func(_ string, one clusterReport) { all.Clusters = append(all.Clusters, one) })
+		return readClusterReport(ctx, one, scope)
+	}, func(_ string, one clusterReport) {
+		if at := one.Coverage.Now; len(all.Clusters) == 0 || at.After(now) {
+			now = at
+		}
+		all.Clusters = append(all.Clusters, one)
+	})
+	all.Time, all.Until = *term.TimeOf(now), *term.TimeOf(now.Add(reportAhead))
 	if err == nil && contexts == "" {
 		if one := &all.Clusters[0]; one.Namespace != "" && len(one.Schedules)+len(one.Coverage.Claims) == 0 {
 			err = f.Missing(ctx, one.Namespace) // one that was mistyped has no gaps
@@ -156,12 +160,16 @@ func readReport(ctx context.Context, f *term.Factory, contexts string, scope *te
 	return all, err
 }
 
-func readClusterReport(ctx context.Context, f *term.Factory, scope *term.Scope, now time.Time) (r clusterReport, err error) {
+func readClusterReport(ctx context.Context, f *term.Factory, scope *term.Scope) (r clusterReport, err error) {
 	if err := f.Connect(ctx); err != nil {
 		return r, err
 	}
 	r.Schedules, r.Namespace = []scheduleReport{}, scope.Namespace(f)
 	if err := readWhere(ctx, f, &r); err != nil {
+		return r, err
+	}
+	now, err := f.ServerTime(ctx)
+	if err != nil {
 		return r, err
 	}
 	found, err := view.ReadSchedules(ctx, f, r.Namespace, "")
@@ -190,8 +198,8 @@ func readClusterReport(ctx context.Context, f *term.Factory, scope *term.Scope, 
 	for i := range r.Schedules {
 		all = append(all, &r.Schedules[i].Status)
 	}
-	state.FillSilence(ctx, f, all)
-	r.Operator = state.ReadOperator(ctx, f)
+	state.FillSilence(ctx, f, all, now)
+	r.Operator = state.ReadOperator(ctx, f, now)
 	return r, ctx.Err()
 }
 

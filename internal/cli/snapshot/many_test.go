@@ -73,7 +73,7 @@ func TestARequestForManyThatIsCutOffSaysWhatIsRequested(t *testing.T) {
 		},
 	}).Build()
 	f := &term.Factory{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Client: c, Namespace: "shop", Clock: clock.RealClock{}}
-	r := &request{f: f, output: &term.Output{}, at: clitest.Start, printed: steps.Printed{}, namespace: "shop"}
+	r := &request{f: f, output: &term.Output{}, now: clitest.Start, printed: steps.Printed{}, namespace: "shop"}
 	err := r.ofSelected(ctx, &term.Scope{Selector: "app=db"})
 	want := "timed out after 1m: context canceled\nSnapshotSchedule b may have been changed: the answer has not come\n" +
 		"If so, the snapshots are taken, but nobody waits for them, marks or holds them\n" +

@@ -73,20 +73,16 @@ func (m *requestMark) set(ctx context.Context, r *request, v client.Object) {
 }
 
 // holdFor has the snapshots held that are taken. What is printed of that is not what -o json or name prints of the request.
-func (r *request) holdFor(ctx context.Context, until string) error {
+func (r *request) holdFor(until string) error {
 	if until == "" {
 		return nil
 	}
-	now, err := r.f.ServerTime(ctx)
-	if err != nil {
-		return fmt.Errorf("read the API server's clock: %w", err)
-	}
-	end, err := steps.EndOfHold("--hold", until, now)
+	end, err := steps.EndOfHold("--hold", until, r.now)
 	f := *r.f
 	if r.output.Format != "" {
 		f.Out = f.ErrOut
 	}
-	r.holding, r.held = &steps.Holding{Factory: &f, Reason: heldOnRequest, Named: true, Now: now, End: end}, sets.New[types.UID]()
+	r.holding, r.held = &steps.Holding{Factory: &f, Reason: heldOnRequest, Named: true, Now: r.now, End: end}, sets.New[types.UID]()
 	return err
 }
 

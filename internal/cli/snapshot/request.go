@@ -36,27 +36,22 @@ func (r *request) request(ctx context.Context, s *v1alpha1.SnapshotSchedule, cla
 	})
 }
 
+// at is the time that is requested: what was cut before the command began covers a slot of its second.
+func (r *request) at() time.Time { return r.now.Add(time.Second) }
+
 // annotate writes the annotation of a request on a schedule or a ClusterSnapshotSchedule.
 func (r *request) annotate(
 	ctx context.Context, resource string, o client.Object, claim string, targets []*target,
 	unserved func(before v1alpha1.Request) (v1alpha1.Request, error),
 ) error {
-	if r.at.IsZero() {
-		now, err := r.f.ServerTime(ctx)
-		if err != nil {
-			return fmt.Errorf("read the API server's clock: %w", err)
-		}
-		// What was cut before the command began covers a slot of this second.
-		r.at = now.Add(time.Second)
-	}
 	var made v1alpha1.Request
 	// Somebody else's request may arrive between the read and the write.
 	_, err := steps.Update(ctx, r.f, o, func() (_ []byte, err error) {
 		before, _ := v1alpha1.RequestOf(o.GetAnnotations())
-		if made, err = mergeRequests(before, r.at, claim, func() (v1alpha1.Request, error) { return unserved(before) }); err != nil {
+		if made, err = mergeRequests(before, r.at(), claim, func() (v1alpha1.Request, error) { return unserved(before) }); err != nil {
 			return nil, fmt.Errorf("SnapshotSchedule %s: %w", o.GetName(), err)
 		}
-		if before.At.Sub(r.at) >= sameRequest {
+		if before.At.Sub(r.at()) >= sameRequest {
 			r.f.Warn("this replaces the request for %s", term.Timestamp(before.At))
 		}
 		return change.Annotate(o, map[string]any{v1alpha1.AnnotationRequestedAt: made.String()}).Patch, nil
@@ -145,7 +140,7 @@ func (r *request) unserved(ctx context.Context, s *v1alpha1.SnapshotSchedule, be
 	if err != nil {
 		return v1alpha1.Request{}, err
 	}
-	now := r.at
+	now := r.at()
 	if before.At.After(now) {
 		now = before.At
 	}

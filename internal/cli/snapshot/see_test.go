@@ -6,8 +6,6 @@ package snapshot
 import (
 	"bytes"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -160,19 +157,14 @@ func TestASnapshotOnRequestIsHeldOnceItIsCut(t *testing.T) {
 
 // Contract: CLI-3.
 func TestWhatIsPrintedOfAHoldIsNotInAnOutputFormat(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Date", clitest.Start.Format(http.TimeFormat))
-	}))
-	defer server.Close()
 	for _, format := range []string{"", term.Names, term.JSON, "jsonpath={.metadata.name}"} {
 		s := clitest.Schedule("app", v1alpha1.SnapshotScheduleSpec{})
 		v := clitest.Snapshot(s, clitest.Claim("data", nil), clitest.Start)
 		r, _ := seeing(t, s, "uid-data", untilReady, v)
 		var out, errOut bytes.Buffer
 		r.f.IOStreams, r.output = genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}, &term.Output{Format: format}
-		r.f.Config = genericclioptions.NewConfigFlags(true)
-		r.f.Config.APIServer = &server.URL
-		if err := r.holdFor(t.Context(), "7d"); err != nil {
+		r.now = clitest.Start
+		if err := r.holdFor("7d"); err != nil {
 			t.Fatal(err)
 		}
 		r.see(t.Context(), v, false)

@@ -85,7 +85,10 @@ func New(f *term.Factory) *cobra.Command {
 				f: f, output: &output, printed: steps.Printed{}, members: map[types.UID]sets.Set[string]{}, namespace: f.Namespace,
 				until: wait.Until, mark: wait.Mark,
 			}
-			if err = r.holdFor(ctx, hold); err == nil {
+			if r.now, err = f.ServerTime(ctx); err == nil {
+				err = r.holdFor(hold)
+			}
+			if err == nil {
 				err = r.ofAny(ctx, name, claim, cluster, &scope)
 			}
 			if err == nil && wait.Until != "" && len(r.targets) > 0 {
@@ -145,7 +148,7 @@ func (r *request) ofAny(ctx context.Context, name, claim, cluster string, scope 
 type request struct {
 	f       *term.Factory
 	output  *term.Output
-	at      time.Time // the next full second of the API server's clock
+	now     time.Time // when the command began, by the API server's clock
 	targets []*target
 	// namespace is that of the targets; empty if they may be of any.
 	namespace string
@@ -321,7 +324,7 @@ func (r *request) add(
 		stopped := kind.Refuses || p.Reason == v1alpha1.ReasonGroupStopped
 		if stopped && view.Concerns(p, claim.Name, group) && s.Status.ObservedGeneration == s.Generation {
 			r.f.Warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s",
-				r.inNamespace(s), claim.Name, view.Reported(p).Words(r.f.Clock.Now()))
+				r.inNamespace(s), claim.Name, view.Reported(p).Words(r.now))
 		}
 	}
 	r.targets = append(r.targets, &target{schedule: s, claim: claim, key: judge.Key(claim)})

@@ -42,6 +42,10 @@ func New(f *term.Factory) *cobra.Command {
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
 			f.ClassesDenied = true
+			now, err := f.ServerTime(ctx)
+			if err != nil {
+				return err
+			}
 			found, inv, err := state.ReadSelected(ctx, &scope, f, args)
 			if err != nil {
 				return err
@@ -49,14 +53,14 @@ func New(f *term.Factory) *cobra.Command {
 			all := make([]state.ScheduleStatus, len(found))
 			var pointers []*state.ScheduleStatus
 			for i, s := range found {
-				all[i] = state.StatusOf(s, inv, f.Clock.Now())
+				all[i] = state.StatusOf(s, inv, now)
 				pointers = append(pointers, &all[i])
 			}
-			state.FillSilence(ctx, f, pointers)
+			state.FillSilence(ctx, f, pointers, now)
 			if len(all) == 0 && !output.Structured() && output.Format != term.Names {
 				return scope.NothingFound(ctx, f)
 			}
-			return printStatus(f.Out, &output, all, f.Clock.Now())
+			return printStatus(f.Out, &output, all, now)
 		}),
 	}
 	term.Needs(cmd, term.ToInspect)

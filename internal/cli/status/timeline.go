@@ -6,6 +6,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,11 @@ func NewTimeline(f *term.Factory) *cobra.Command {
 		Args:              term.AtMostOne("NAME"),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSchedules()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
-			all, err := readTimelines(ctx, f, &scope, args, claim)
+			now, err := f.ServerTime(ctx)
+			if err != nil {
+				return err
+			}
+			all, err := readTimelines(ctx, f, &scope, args, claim, now)
 			switch {
 			case err != nil:
 				return err
@@ -51,7 +56,7 @@ func NewTimeline(f *term.Factory) *cobra.Command {
 				if i > 0 {
 					fmt.Fprintln(f.Out)
 				}
-				t.Draw(f.Out, term.StyleOf(f.Out), term.WidthOf(f.Out), f.Clock.Now())
+				t.Draw(f.Out, term.StyleOf(f.Out), term.WidthOf(f.Out), now)
 			}
 			return nil
 		}),
@@ -65,14 +70,16 @@ func NewTimeline(f *term.Factory) *cobra.Command {
 
 // readTimelines reads the timelines of the schedules that the user names. Of all schedules, those have none that have nothing to do
 // with a PVC, or whose spec is invalid.
-func readTimelines(ctx context.Context, f *term.Factory, scope *term.Scope, args []string, claim string) ([]*history.Timeline, error) {
+func readTimelines(
+	ctx context.Context, f *term.Factory, scope *term.Scope, args []string, claim string, now time.Time,
+) ([]*history.Timeline, error) {
 	found, inv, err := state.ReadSelected(ctx, scope, f, args)
 	if err != nil {
 		return nil, err
 	}
 	all := []*history.Timeline{}
 	for _, s := range found {
-		switch t, err := history.TimelineOf(s, inv, claim, f.Clock.Now()); {
+		switch t, err := history.TimelineOf(s, inv, claim, now); {
 		case err != nil && len(args) > 0:
 			return nil, err
 		case err != nil:

@@ -70,7 +70,10 @@ func NewWhy(f *term.Factory) *cobra.Command {
 		Args:              term.Argument("SNAPSHOT", 1),
 		ValidArgsFunction: term.CompleteOne(f.CompleteSnapshots()),
 		RunE: f.Connected(func(ctx context.Context, args []string) error {
-			now := f.Clock.Now()
+			now, err := f.ServerTime(ctx)
+			if err != nil {
+				return err
+			}
 			result, err := why(ctx, f, args[0], now)
 			if err != nil {
 				return err

@@ -47,8 +47,6 @@ type Restored struct {
 
 // Check checks the flags, and reads what they mean.
 func (r *Choice) Check() error {
-	r.now = r.Factory.Clock.Now()
-	r.asOf = r.now
 	switch {
 	case term.Given(r.Snapshot, r.Claim, r.Schedule) != 1:
 		return errors.New("specify one of a snapshot, --pvc and --schedule")
@@ -61,13 +59,13 @@ func (r *Choice) Check() error {
 }
 
 // Choose returns the snapshots to restore.
-func (r *Choice) Choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot, error) {
+func (r *Choice) Choose(ctx context.Context) (_ []*snapshotv1.VolumeSnapshot, err error) {
+	if r.now, err = r.Factory.ServerTime(ctx); err != nil {
+		return nil, err
+	}
+	r.asOf = r.now
 	if r.Time != "" {
-		now, err := r.Factory.ServerTime(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("read the API server's clock: %w", err)
-		}
-		if r.asOf, err = r.Factory.AsOf(r.Time, now); err != nil {
+		if r.asOf, err = r.Factory.AsOf(r.Time, r.now); err != nil {
 			return nil, err
 		}
 	}

@@ -31,6 +31,8 @@ type switching struct {
 	suspend bool
 	cluster string
 	output  term.Output
+	// now is the API server's time, which only resume reads.
+	now time.Time
 }
 
 // New returns the command suspend.
@@ -102,6 +104,9 @@ func (r *switching) ofSchedule(ctx context.Context, name string) error {
 		return err
 	}
 	if s.Spec.Suspend && !r.suspend {
+		if r.now, err = r.f.ServerTime(ctx); err != nil {
+			return err
+		}
 		resumed := s.DeepCopy()
 		resumed.Spec.Suspend = false
 		resumed.Generation++
@@ -119,15 +124,19 @@ func (r *switching) ofSchedule(ctx context.Context, name string) error {
 // ofCluster changes the template of a ClusterSnapshotSchedule.
 func (r *switching) ofCluster(ctx context.Context) error {
 	fleet := &v1alpha1.ClusterSnapshotSchedule{}
-	if err := r.f.Client.Get(ctx, client.ObjectKey{Name: r.cluster}, fleet); err != nil {
+	err := r.f.Client.Get(ctx, client.ObjectKey{Name: r.cluster}, fleet)
+	if err != nil {
 		return err
 	}
 	if fleet.Spec.Template.Spec.Suspend && !r.suspend {
+		if r.now, err = r.f.ServerTime(ctx); err != nil {
+			return err
+		}
 		resumed := fleet.DeepCopy()
 		resumed.Spec.Template.Spec.Suspend = false
 		resumed.Generation++
 		var all effects
-		err := view.EachChild(ctx, r.f, fleet, func(s *v1alpha1.SnapshotSchedule, namespace client.Object) error {
+		err = view.EachChild(ctx, r.f, fleet, func(s *v1alpha1.SnapshotSchedule, namespace client.Object) error {
 			found, err := r.atOnce(ctx, s, s, []client.Object{fleet, namespace}, []client.Object{resumed, namespace})
 			all.add(found, s.Namespace+"/")
 			return err
@@ -172,11 +181,10 @@ func (r *switching) atOnce(
 	if err != nil {
 		return found, err
 	}
-	now := r.f.Clock.Now()
 	deleted := map[string]bool{} // what is deleted anyway is no effect of the change
 	for i, variant := range []*v1alpha1.SnapshotSchedule{s, resumed} {
 		inv.Origins = view.OriginsOf(s, [][]client.Object{before, after}[i])
-		_, judged, err := inv.Judged(snapshots.Recorded(variant, now, inv.Origins.Of(s)...), now)
+		_, judged, err := inv.Judged(snapshots.Recorded(variant, r.now, inv.Origins.Of(s)...), r.now)
 		if err != nil {
 			return effects{invalid: fmt.Errorf("SnapshotSchedule %s: %w", s.Name, err)}, nil
 		}

@@ -133,9 +133,9 @@ func (f *Factory) List(ctx context.Context, list client.ObjectList, opts ...clie
 	}
 }
 
-// ServerTime returns the API server's time in whole seconds. A time that is
-// written for the operator must not come from a user's machine: if its clock is
-// behind, an existing snapshot could cover the time.
+// ServerTime reads the API server's clock, in whole seconds. The times of the cluster's objects are by that clock, so a command
+// decides and prints by it, and writes it for the operator. By a machine whose clock is behind, the newest snapshots would not exist
+// yet, and an existing one could cover what is requested.
 func (f *Factory) ServerTime(ctx context.Context) (time.Time, error) {
 	config, err := f.Config.ToRESTConfig()
 	if err != nil {
@@ -159,7 +159,10 @@ func (f *Factory) ServerTime(ctx context.Context) (time.Time, error) {
 	}
 	defer answer.Body.Close()
 	at, err := http.ParseTime(answer.Header.Get("Date"))
-	return at.UTC(), err
+	if err != nil {
+		return time.Time{}, fmt.Errorf("the answer of the API server says no time: %w", err)
+	}
+	return at.UTC(), nil
 }
 
 // Scope are the flags of a command that reads more than one object.

@@ -39,7 +39,7 @@ const (
 
 // CoverageOfContexts reads what is protected in the present cluster or, with a pattern, in those of all contexts that match it.
 func CoverageOfContexts(
-	ctx context.Context, f *term.Factory, pattern string, scope *term.Scope, unfinished ReadRollbacks, now time.Time,
+	ctx context.Context, f *term.Factory, pattern string, scope *term.Scope, unfinished ReadRollbacks,
 ) (*Coverage, error) {
 	if _, err := labels.Parse(scope.Selector); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func CoverageOfContexts(
 	sum, exists := &Coverage{Claims: []ClaimCoverage{}, Leftovers: []leftover{}}, false
 	var err error
 	sum.Unread, err = OfContexts(ctx, f, pattern, func(ctx context.Context, one *term.Factory) (*Coverage, error) {
-		return readCoverage(ctx, one, scope, unfinished, now)
+		return readCoverage(ctx, one, scope, unfinished)
 	}, func(name string, read *Coverage) {
 		for i := range read.Claims {
 			read.Claims[i].Cluster = name
@@ -60,6 +60,9 @@ func CoverageOfContexts(
 		}
 		sum.Claims, sum.Rollbacks = append(sum.Claims, read.Claims...), append(sum.Rollbacks, read.Rollbacks...)
 		sum.Leftovers = append(sum.Leftovers, read.Leftovers...)
+		if read.Now.After(sum.Now) {
+			sum.Now = read.Now
+		}
 		exists, sum.Missing = exists || read.Missing == nil, cmp.Or(sum.Missing, read.Missing)
 	})
 	if exists {

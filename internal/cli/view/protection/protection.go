@@ -50,6 +50,8 @@ type Coverage struct {
 	Unread []UnreadCluster `json:"unreadClusters,omitempty"`
 	// Missing is set if no cluster has the namespace: one that was mistyped has no gaps.
 	Missing error `json:"-"`
+	// Now is when it was read, by the API server's clock; the latest of those of several clusters.
+	Now time.Time `json:"-"`
 }
 
 // ClaimCoverage says whether a PVC is protected, and why not.
@@ -102,11 +104,15 @@ type ReadRollbacks func(
 ) (all []Rollback, unread, err error)
 
 // readCoverage reads what is protected in one cluster.
-func readCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, unfinished ReadRollbacks, now time.Time) (*Coverage, error) {
+func readCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, unfinished ReadRollbacks) (*Coverage, error) {
 	if err := f.Connect(ctx); err != nil {
 		return nil, err
 	}
 	matches, err := labels.Parse(scope.Selector)
+	if err != nil {
+		return nil, err
+	}
+	now, err := f.ServerTime(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +136,7 @@ func readCoverage(ctx context.Context, f *term.Factory, scope *term.Scope, unfin
 
 // CoverageOf judges every PVC under every schedule of its namespace.
 func CoverageOf(found []*v1alpha1.SnapshotSchedule, inv *view.Inventory, now time.Time) *Coverage {
-	all := &Coverage{Claims: []ClaimCoverage{}, Leftovers: leftovers(found, inv)}
+	all := &Coverage{Claims: []ClaimCoverage{}, Leftovers: leftovers(found, inv), Now: now}
 	under := map[client.Object][]Relation{}
 	open := map[string][]candidate{}
 	for _, s := range found {

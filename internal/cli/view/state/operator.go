@@ -25,12 +25,12 @@ type Operator struct {
 	RenewedTime *metav1.Time `json:"renewedTime,omitempty"`
 	// ClockSkewSeconds is by how much its clock was ahead of the API server's then, which knows whole seconds only.
 	ClockSkewSeconds *int `json:"clockSkewSeconds,omitempty"`
-	// Silent is for how long nobody has renewed the lease; zero while somebody holds it, or if that is not known.
+	// Silent is for how long nobody has renewed the lease; zero while somebody holds it, or if there is none.
 	Silent time.Duration `json:"-"`
 }
 
 // ReadOperator reads what there is about the operator. What may not be read is left out.
-func ReadOperator(ctx context.Context, f *term.Factory) *Operator {
+func ReadOperator(ctx context.Context, f *term.Factory, now time.Time) *Operator {
 	o, namespaces := &Operator{}, view.OperatorNamespaces(ctx, f)
 	if lease := ReadLease(ctx, f, namespaces); lease != nil {
 		o.Namespace, o.Leader = lease.Namespace, ptr.Deref(lease.Spec.HolderIdentity, "")
@@ -41,9 +41,7 @@ func ReadOperator(ctx context.Context, f *term.Factory) *Operator {
 		if at := lease.Spec.RenewTime; at != nil && len(lease.ManagedFields) > 0 {
 			o.ClockSkewSeconds = ptr.To(int(at.Truncate(time.Second).Sub(changed(lease)) / time.Second))
 		}
-		if now, err := f.ServerTime(ctx); err == nil { // else whose clock is right is not known
-			o.Silent = SilentFor(lease, now)
-		}
+		o.Silent = SilentFor(lease, now)
 		namespaces = []string{lease.Namespace}
 	}
 	// If Deployments may not be listed, there is none.

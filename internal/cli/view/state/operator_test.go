@@ -4,15 +4,12 @@
 package state
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
@@ -21,27 +18,14 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// factoryAt is connected to an API server whose clock stands still.
-func factoryAt(t *testing.T, now time.Time) *term.Factory {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Date", now.Format(http.TimeFormat))
-	}))
-	t.Cleanup(server.Close)
-	t.Setenv("KUBECONFIG", "/dev/null")
-	f := &term.Factory{Config: genericclioptions.NewConfigFlags(true)}
-	f.Config.APIServer = &server.URL
-	return f
-}
-
 // No snapshot needs to be due: an operator that renews no lease is dead.
 func TestReadOperatorSaysForHowLongTheLeaseIsNotRenewed(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{2 * time.Second: 0, 2 * time.Hour: 2 * time.Hour} {
-		f := factoryAt(t, clitest.Start)
+		f := &term.Factory{}
 		lease := testLease("pod", clitest.Start.Add(-age))
 		lease.Namespace, lease.Name = view.DocumentedNamespace, snapshots.LeaseName
 		f.Client = fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(lease).Build()
-		o := ReadOperator(t.Context(), f)
+		o := ReadOperator(t.Context(), f, clitest.Start)
 		if o.Silent != want || o.Leader != "pod" {
 			t.Errorf("silent for %s, want %s", o.Silent, want)
 		}
@@ -49,7 +33,7 @@ func TestReadOperatorSaysForHowLongTheLeaseIsNotRenewed(t *testing.T) {
 			t.Errorf("silent for %s: %q", silent, command)
 		}
 		f.Client = fake.NewClientBuilder().WithScheme(term.Scheme).Build()
-		if o := ReadOperator(t.Context(), f); o.Silent != 0 {
+		if o := ReadOperator(t.Context(), f, clitest.Start); o.Silent != 0 {
 			t.Errorf("without a lease, it is silent for %s", o.Silent)
 		}
 	}
@@ -61,9 +45,9 @@ func TestReadOperatorNamesTheImageOfTheManager(t *testing.T) {
 		Namespace: view.DocumentedNamespace, Name: "controller-manager", Labels: map[string]string{"app.kubernetes.io/name": snapshots.Name},
 	}}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "proxy", Image: "mesh:v1"}, {Name: "manager", Image: "snapshotschedule:v1"}}
-	f := factoryAt(t, clitest.Start)
+	f := &term.Factory{}
 	f.Client = fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(d).Build()
-	if o := ReadOperator(t.Context(), f); o.Image != "snapshotschedule:v1" || o.Namespace != view.DocumentedNamespace {
+	if o := ReadOperator(t.Context(), f, clitest.Start); o.Image != "snapshotschedule:v1" || o.Namespace != view.DocumentedNamespace {
 		t.Errorf("the operator is %q in %q", o.Image, o.Namespace)
 	}
 }

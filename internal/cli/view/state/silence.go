@@ -106,12 +106,8 @@ func renewedAt(lease *coordinationv1.Lease) time.Time {
 }
 
 // FillSilence fills in for how long the operator has shown no sign of life, where something should have happened.
-func FillSilence(ctx context.Context, f *term.Factory, all []*ScheduleStatus) {
+func FillSilence(ctx context.Context, f *term.Factory, all []*ScheduleStatus, now time.Time) {
 	if !slices.ContainsFunc(all, func(s *ScheduleStatus) bool { return len(s.unanswered) > 0 }) {
-		return
-	}
-	now, err := f.ServerTime(ctx)
-	if err != nil { // whose clock is right is not known
 		return
 	}
 	namespaces := view.OperatorNamespaces(ctx, f)
