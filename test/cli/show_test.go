@@ -94,7 +94,7 @@ var _ = Describe("coverage", func() {
 		Expect(ofContext.succeeds("coverage", "--contexts", "us/*")).To(ContainSubstring("us/b"), "one of two clusters lacks the namespace")
 		Expect(ofContext.fails("coverage", "--contexts", "us/c")).To(ContainSubstring(`namespaces "typo" not found`))
 		Expect(all.fails("coverage", "--contexts", "asia-*")).To(ContainSubstring(`no context of the kubeconfig matches "asia-*": it has eu/`))
-		Expect(all.fails("coverage", "--contexts", "*", "--context", "us/b")).To(ContainSubstring("leave out --context"))
+		Expect(all.fails("coverage", "--contexts", "*", "--context", "us/b")).To(ContainSubstring("omit --context"))
 	})
 
 	It("names the reason of each PVC in all namespaces, and ends with exit code 1 on request while there is a gap", func() {
