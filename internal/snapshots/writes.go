@@ -170,7 +170,7 @@ func collisionMessage(want client.Object, err error) string {
 		return fmt.Sprintf(": kubectl %s -n '%s' %s '%s'%s", verb, want.GetNamespace(), strings.ToLower(noun), name, args)
 	}
 	if !errors.As(err, &collision) || !collision.Owned {
-		return fmt.Sprintf("%s %s exists, but does not belong to this schedule; delete it, or create it again under another name", noun, name) +
+		return fmt.Sprintf("%s %s exists, but does not belong to this schedule; if nobody needs it, delete it", noun, name) +
 			command("describe", "")
 	}
 	have, key := collision.Existing, want.GetLabels()[v1alpha1.LabelMapKey]

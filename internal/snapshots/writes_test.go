@@ -30,7 +30,7 @@ func TestCollisionMessage(t *testing.T) {
 	want.Namespace, want.Name, want.Labels = "shop", "data-1", map[string]string{v1alpha1.LabelMapKey: "data-uid"}
 	want.Annotations = map[string]string{v1alpha1.AnnotationScheduledAt: "2026-06-15T12:00:00Z"}
 	want.Spec.Source.PersistentVolumeClaimName = ptr.To("data")
-	const notOurs = "VolumeSnapshot data-1 exists, but does not belong to this schedule; delete it, or create it again under another name: kubectl describe -n 'shop' volumesnapshot 'data-1'"
+	const notOurs = "VolumeSnapshot data-1 exists, but does not belong to this schedule; if nobody needs it, delete it: kubectl describe -n 'shop' volumesnapshot 'data-1'"
 	for name, test := range map[string]struct {
 		change func(*snapshotv1.VolumeSnapshot)
 		other  bool

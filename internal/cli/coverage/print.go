@@ -49,7 +49,7 @@ func printCoverage(w io.Writer, output *term.Output, c *protection.Coverage, clu
 	}
 	for _, r := range c.Rollbacks[:min(len(c.Rollbacks), rollbacksShown)] {
 		term.Say(w, fmt.Sprintf("%sRollback %s of %s in namespace %s is unfinished, and began %s ago: %s",
-			in(r.Cluster), r.ID, report.List(r.Claims, namesShown), r.Namespace, term.Age(c.Now, r.BeganTime.Time), r.Remedy))
+			in(r.Cluster), r.ID, report.List(r.Claims, namesShown), r.Namespace, term.Age(c.NowIn(r.Cluster), r.BeganTime.Time), r.Remedy))
 	}
 	if more := len(c.Rollbacks) - rollbacksShown; more > 0 {
 		term.Say(w, fmt.Sprintf("%s more: -o json has all", term.Plural(more, "unfinished rollback")))
@@ -123,19 +123,19 @@ func verifiedWords(c *protection.ClaimCoverage, now time.Time) string {
 // coverageTable returns the table of PVCs, with the column VERIFIED once there is a drill.
 func coverageTable(c *protection.Coverage, clusters, namespaces bool) *term.Table {
 	type row = protection.ClaimCoverage
-	now := c.Now
+	now := func(r *row) time.Time { return c.NowIn(r.Cluster) }
 	rows := slices.Clone(c.Claims)
 	for _, u := range c.Unread {
 		rows = append(rows, row{Cluster: u.Cluster, Protection: "Unreachable", Reason: u.Error})
 	}
-	drilled := slices.ContainsFunc(rows, func(c row) bool { return verifiedWords(&c, now) != "" })
+	drilled := slices.ContainsFunc(rows, func(c row) bool { return verifiedWords(&c, now(&c)) != "" })
 	return term.TableOf(rows,
 		term.ColIf(clusters, "CLUSTER", func(c *row) any { return c.Cluster }),
 		term.ColIf(clusters || namespaces, "NAMESPACE", func(c *row) any { return c.Namespace }),
 		term.Col("PVC", func(c *row) any { return c.Name }),
 		term.Col("PROTECTION", func(c *row) any { return string(c.Protection) }),
 		term.Col("SCHEDULES", func(c *row) any { return c.ScheduleWords() }),
-		term.Col("RECOVERY POINT", func(c *row) any { return term.Age(now, term.ValueOf(c.RecoveryPointTime)) }),
-		term.ColIf(drilled, "VERIFIED", func(c *row) any { return verifiedWords(c, now) }),
+		term.Col("RECOVERY POINT", func(c *row) any { return term.Age(now(c), term.ValueOf(c.RecoveryPointTime)) }),
+		term.ColIf(drilled, "VERIFIED", func(c *row) any { return verifiedWords(c, now(c)) }),
 		term.Col("REASON", func(c *row) any { return c.Why() }))
 }

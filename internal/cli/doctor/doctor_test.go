@@ -249,6 +249,7 @@ func TestOnlySnapshotsThatFailAreProblems(t *testing.T) {
 		"not cut, with an error":           {of: slow, age: 2 * time.Hour, stage: erring(uncut), want: quota},
 		"not cut, with a young error":      {of: slow, age: 30 * time.Minute, stage: erring(uncut)},
 		"uploads":                          {of: usual, age: 20 * time.Hour, stage: cut},
+		"uploads for more than a day":      {of: usual, age: 25 * time.Hour, stage: cut, want: none},
 		"uploads, of no schedule that is":  {of: clitest.Schedule("gone", v1alpha1.SnapshotScheduleSpec{}), age: 20 * time.Hour, stage: cut},
 		"not cut, of no schedule that is":  {of: clitest.Schedule("gone", v1alpha1.SnapshotScheduleSpec{}), age: 2 * time.Hour, stage: uncut, want: none},
 		"cut, with an error":               {of: usual, age: 2 * time.Hour, stage: erring(cut), want: quota},

@@ -143,8 +143,11 @@ func (s *seen) readyDeadlines() map[client.ObjectKey]time.Duration {
 	return all
 }
 
-// fails returns whether a snapshot fails, as the operator sees it, or has had an error for too long. One that is cut may upload for
-// hours. A member is of the schedule of its group.
+// longestUpload is as in internal/limits: a snapshot that is cut may upload for hours, but not for days.
+const longestUpload = 24 * time.Hour
+
+// fails returns whether a snapshot fails, as the operator sees it, or is not ready for too long. A member is of the schedule of its
+// group.
 func (s *seen) fails(o client.Object, deadlines map[client.ObjectKey]time.Duration) bool {
 	v, of := backup.Of(o), o
 	if group := backup.LabeledMember(o); group != "" {
@@ -159,7 +162,8 @@ func (s *seen) fails(o client.Object, deadlines map[client.ObjectKey]time.Durati
 	case retention.Failed:
 		return true
 	case retention.InProgress, retention.Retrying:
-		return (v.HasError || v.Imported) && s.now.Sub(v.Created) > tooLong
+		age := s.now.Sub(v.Created)
+		return (v.HasError || v.Imported) && age > tooLong || age > longestUpload
 	}
 	return false
 }
@@ -190,7 +194,8 @@ func (s *seen) checkContents(all *found) {
 		of := c.Spec.VolumeSnapshotRef
 		uid, exists := s.anywhere[types.NamespacedName{Namespace: of.Namespace, Name: of.Name}]
 		deleted := c.DeletionTimestamp // the snapshot goes first, and a driver may take minutes
-		if s.anywhere == nil || s.now.Sub(c.CreationTimestamp.Time) < settles || deleted != nil && s.now.Sub(deleted.Time) < tooLong || exists && (of.UID == "" || uid == string(of.UID)) {
+		moves := s.now.Sub(c.CreationTimestamp.Time) < settles || deleted != nil && s.now.Sub(deleted.Time) < tooLong
+		if s.anywhere == nil || moves || exists && (of.UID == "" || uid == string(of.UID)) {
 			continue
 		}
 		all.problem(command("kubectl describe volumesnapshotcontent %s", c.Name),

@@ -136,7 +136,7 @@ func (p *page) laneOf(c *pageCluster, s *scheduleReport, claim state.ClaimStatus
 		if end := ends[m.Name]; !end.IsZero() {
 			edge = max(edge, end.Sub(m.Time.Time))
 		}
-		l.days.count(m, p.Now)
+		l.days.count(m, c.Now)
 		if i >= l.Older {
 			l.Dots = append(l.Dots, p.dotOf(c, s, m, ends[m.Name]))
 		}
@@ -145,15 +145,15 @@ func (p *page) laneOf(c *pageCluster, s *scheduleReport, claim state.ClaimStatus
 		if c.Silent != nil { // nobody takes it
 			break
 		}
-		text := "next snapshot: " + term.Due(p.Now, slot.Time) + ", " + p.At(slot)
-		l.Dots = append(l.Dots, Spot{X: c.Axis.at(min(p.Now.Sub(slot.Time), 0)), Shape: "ring", Class: "future", Text: text})
+		text := "next snapshot: " + term.Due(c.Now, slot.Time) + ", " + p.At(slot)
+		l.Dots = append(l.Dots, Spot{X: c.Axis.at(min(c.Now.Sub(slot.Time), 0)), Shape: "ring", Class: "future", Text: text})
 	}
 	if x := c.Axis.at(edge); edge > 0 && c.Silent == nil {
 		l.Kept = span(x, nowAt, "")
 		l.Fade = span(max(0, x-fades), x, "retention deletes snapshots at an age of about "+duration.HumanDuration(edge))
 	}
 	if at := claim.NewestReadyTime; unprotected(claim) && at != nil {
-		l.Gap = span(c.Axis.at(p.Now.Sub(at.Time)), nowAt, "no ready snapshot for "+p.Age(at)+": "+claim.Reason)
+		l.Gap = span(c.Axis.at(c.Now.Sub(at.Time)), nowAt, "no ready snapshot for "+c.Age(at)+": "+claim.Reason)
 	} else if unprotected(claim) {
 		l.Gap = span(0, nowAt, "no ready snapshot: "+claim.Reason)
 	}
@@ -168,8 +168,8 @@ func unprotected(c state.ClaimStatus) bool {
 // dotOf draws a snapshot, which retention deletes at a time.
 func (p *page) dotOf(c *pageCluster, s *scheduleReport, m *history.Mark, end time.Time) Spot {
 	symbol := history.Symbols[history.SymbolOf(m)]
-	d := Spot{X: c.Axis.at(p.Now.Sub(m.Time.Time)), Shape: cmp.Or(marks[symbol.Text()], "dot"), Class: classOf(symbol)}
-	words := []string{m.Name, p.Age(&m.Time) + " ago", p.At(m.Time), m.State}
+	d := Spot{X: c.Axis.at(c.Now.Sub(m.Time.Time)), Shape: cmp.Or(marks[symbol.Text()], "dot"), Class: classOf(symbol)}
+	words := []string{m.Name, c.Age(&m.Time) + " ago", p.At(m.Time), m.State}
 	if c.used[d.Class] = true; marks[symbol.Text()] != "" {
 		words = append(words, symbol.Meaning())
 	}
@@ -179,7 +179,7 @@ func (p *page) dotOf(c *pageCluster, s *scheduleReport, m *history.Mark, end tim
 	}
 	switch {
 	case c.Silent != nil: // nobody deletes it
-	case !end.IsZero() && end.After(p.Now):
+	case !end.IsZero() && end.After(c.Now):
 		kept += " until " + end.UTC().Format("2 Jan")
 	case end.IsZero() && !s.Incomplete && s.Timeline != nil:
 		kept += ", stays beyond " + p.Report.Until.UTC().Format("2 Jan")
@@ -266,7 +266,7 @@ func (p *page) heat(c *pageCluster) (all []*Lane) {
 		}
 	}
 	for _, row := range all {
-		row.Days = row.days.cells(p.Now)
+		row.Days = row.days.cells(c.Now)
 	}
 	return all
 }

@@ -86,6 +86,7 @@ type page struct {
 // pageCluster is what is shown of a cluster. Its deletes are counted by day in Columns, of which the highest has Most.
 type pageCluster struct {
 	Of                    *clusterReport
+	Now                   time.Time
 	Sum                   Sums
 	Axis                  axis
 	Schedules             []*pageSchedule
@@ -128,8 +129,8 @@ func newPage(r *fullReport) *page {
 	p.dotsPerLane = maxDots / min(rows, maxLanes)
 	share, listed := fairShare(lanes, maxLanes), fairShare(deletes, maxDeletes)
 	for i := range r.Clusters {
-		c := &pageCluster{Of: &r.Clusters[i], Sum: sumsOf(p.Now, r.Clusters[i]), used: map[string]bool{}}
-		c.Axis = newAxis(c.Of.Schedules, p.Now)
+		c := &pageCluster{Of: &r.Clusters[i], Now: r.Clusters[i].now(p.Now), Sum: sumsOf(p.Now, r.Clusters[i]), used: map[string]bool{}}
+		c.Axis = newAxis(c.Of.Schedules, c.Now)
 		if len(r.Clusters)+len(r.Unread) > 1 {
 			c.name = c.Of.Name
 		}
@@ -148,7 +149,7 @@ func newPage(r *fullReport) *page {
 			return cmp.Or(first(x == "bad", y == "bad"), first(x != "good", y != "good"))
 		})
 		c.Heat = p.heat(c)
-		c.Columns, c.Most = columnsOf(c.Of.Schedules, p.Now, r.Until.Time)
+		c.Columns, c.Most = columnsOf(c.Of.Schedules, c.Now, r.Until.Time)
 		p.Clusters = append(p.Clusters, c)
 	}
 	p.Sum.Unread = len(r.Unread)
@@ -216,12 +217,12 @@ func contextFlag(name string) string {
 }
 
 // Age is how long ago a time was.
-func (p *page) Age(t *metav1.Time) string { return term.Age(p.Now, term.ValueOf(t)) }
+func (c *pageCluster) Age(t *metav1.Time) string { return term.Age(c.Now, term.ValueOf(t)) }
 
 // Due is until when a snapshot is taken, unless nobody does, or how late it is.
-func (p *page) Due(c *pageCluster, t *metav1.Time) string {
-	if slot := term.ValueOf(t); c.Silent == nil || slot.Before(p.Now) {
-		return term.Due(p.Now, slot)
+func (c *pageCluster) Due(t *metav1.Time) string {
+	if slot := term.ValueOf(t); c.Silent == nil || slot.Before(c.Now) {
+		return term.Due(c.Now, slot)
 	}
 	return ""
 }

@@ -60,6 +60,14 @@ type clusterReport struct {
 	Operator  *state.Operator      `json:"operator,omitempty"`
 }
 
+// now is the time in the cluster: its clock may be wrong, and says nothing of others. Without, it is that of the page.
+func (r *clusterReport) now(page time.Time) time.Time {
+	if r.Coverage.Now.IsZero() {
+		return page
+	}
+	return r.Coverage.Now
+}
+
 type fleetReport struct {
 	Name                    string             `json:"name"`
 	Policy                  string             `json:"policy"`

@@ -125,3 +125,21 @@ func TestWhatIsToBeDoneIsBounded(t *testing.T) {
 		t.Errorf("%d of 1000 are shown", shown)
 	}
 }
+
+// Contract: CLI-58.
+func TestAClockThatIsWrongSaysNothingOfOtherClusters(t *testing.T) {
+	now, ahead := clitest.Start, clitest.Start.Add(24*time.Hour)
+	cluster := func(name string, at time.Time) clusterReport {
+		claims := []protection.ClaimCoverage{{Namespace: "shop", Name: "data", Protection: protection.Protected, RecoveryPointTime: term.TimeOf(at.Add(-time.Hour))}}
+		return clusterReport{Name: name, Coverage: &protection.Coverage{Now: at, Claims: claims}}
+	}
+	p := newPage(&fullReport{Time: *term.TimeOf(ahead), Until: *term.TimeOf(ahead), Clusters: []clusterReport{cluster("eu", now), cluster("us", ahead)}})
+	for _, c := range p.Clusters {
+		if age := c.Age(c.Of.Coverage.Claims[0].RecoveryPointTime); age != "60m" {
+			t.Errorf("%s: the recovery point is %s old", c.Of.Name, age)
+		}
+	}
+	if within := p.Sum.Within(); within != "the last hour" {
+		t.Errorf("all can go back to %s", within)
+	}
+}

@@ -50,7 +50,7 @@ func sumsOf(now time.Time, clusters ...clusterReport) Sums {
 		s.Claims, s.Schedules = s.Claims+len(c.Coverage.Claims), s.Schedules+len(c.Schedules)
 		for i := range c.Coverage.Claims {
 			claim := &c.Coverage.Claims[i]
-			age, is := now.Sub(term.ValueOf(claim.RecoveryPointTime)), claim.Protection
+			age, is := c.now(now).Sub(term.ValueOf(claim.RecoveryPointTime)), claim.Protection
 			if claim.Gap {
 				is, s.youngest = protection.Unprotected, min(s.youngest, age)
 			} else if is == protection.Protected {
@@ -130,7 +130,7 @@ func (p *page) actions() (all []Action) {
 		problems := map[string]string{}
 		for i := range c.Of.Schedules {
 			for _, claim := range c.Of.Schedules[i].Status.PersistentVolumeClaims {
-				if words := claim.ProblemWords(p.Now); words != "" && len(claim.Problems) > 0 {
+				if words := claim.ProblemWords(c.Now); words != "" && len(claim.Problems) > 0 {
 					problems[c.Of.Schedules[i].Status.Namespace+"/"+claim.Name] = "; " + words
 				}
 			}

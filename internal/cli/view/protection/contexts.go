@@ -44,7 +44,7 @@ func CoverageOfContexts(
 	if _, err := labels.Parse(scope.Selector); err != nil {
 		return nil, err
 	}
-	sum, exists := &Coverage{Claims: []ClaimCoverage{}, Leftovers: []leftover{}}, false
+	sum, exists := &Coverage{Claims: []ClaimCoverage{}, Leftovers: []leftover{}, nows: map[string]time.Time{}}, false
 	var err error
 	sum.Unread, err = OfContexts(ctx, f, pattern, func(ctx context.Context, one *term.Factory) (*Coverage, error) {
 		return readCoverage(ctx, one, scope, unfinished)
@@ -60,9 +60,7 @@ func CoverageOfContexts(
 		}
 		sum.Claims, sum.Rollbacks = append(sum.Claims, read.Claims...), append(sum.Rollbacks, read.Rollbacks...)
 		sum.Leftovers = append(sum.Leftovers, read.Leftovers...)
-		if read.Now.After(sum.Now) {
-			sum.Now = read.Now
-		}
+		sum.nows[name] = read.Now
 		exists, sum.Missing = exists || read.Missing == nil, cmp.Or(sum.Missing, read.Missing)
 	})
 	if exists {

@@ -50,8 +50,17 @@ type Coverage struct {
 	Unread []UnreadCluster `json:"unreadClusters,omitempty"`
 	// Missing is set if no cluster has the namespace: one that was mistyped has no gaps.
 	Missing error `json:"-"`
-	// Now is when it was read, by the API server's clock; the latest of those of several clusters.
-	Now time.Time `json:"-"`
+	// Now is when it was read, by the API server's clock. Of several clusters, nows has that of each.
+	Now  time.Time `json:"-"`
+	nows map[string]time.Time
+}
+
+// NowIn is when a cluster was read, by its own clock: one that is wrong says nothing of other clusters.
+func (c *Coverage) NowIn(cluster string) time.Time {
+	if at, known := c.nows[cluster]; known {
+		return at
+	}
+	return c.Now
 }
 
 // ClaimCoverage says whether a PVC is protected, and why not.

@@ -94,3 +94,12 @@ func TestWhatMayBeSaidOfAllPVCs(t *testing.T) {
 		}
 	}
 }
+
+// Contract: CLI-58.
+func TestEachClusterHasItsOwnTime(t *testing.T) {
+	eu, us := clitest.Start, clitest.Start.Add(24*time.Hour)
+	several := &Coverage{nows: map[string]time.Time{"eu": eu, "us": us}}
+	if !several.NowIn("eu").Equal(eu) || !several.NowIn("us").Equal(us) || !(&Coverage{Now: eu}).NowIn("").Equal(eu) {
+		t.Error("a cluster has the time of another")
+	}
+}
