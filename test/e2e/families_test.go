@@ -93,7 +93,7 @@ func sticks(ctx context.Context, f family) {
 	f.works(ctx)
 	Eventually(fresh(ctx, f.schedule)).WithContext(ctx).WithTimeout(3 * time.Minute).Should(And(
 		beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing), beProtected(metav1.ConditionTrue),
-		haveProblem(v1alpha1.ReasonDeletionStuck, "10 VolumeSnapshots"),
+		haveProblem(v1alpha1.ReasonDeletionStuck, "(and 9 more)"),
 		haveProblem(v1alpha1.ReasonDeletionStuck, f.history.All()[0].First.Name)))
 	Consistently(terminating).WithContext(ctx).WithTimeout(10 * time.Second).WithPolling(time.Second).Should(Equal(10))
 	merge(ctx, f.schedule, `{"spec":{"suspend":true}}`)
