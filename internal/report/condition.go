@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// MaxProblems is how many problems a status lists, and MaxProblem how many bytes the message of each may have, so that an event
-	// or a condition that embeds it has at most MaxMessage.
+	// MaxProblems is how many problems a status lists.
 	MaxProblems = 10
-	MaxProblem  = 700
+	// MaxProblem is how many bytes the message of each may have, so that an event or a condition that embeds it has at most MaxMessage.
+	MaxProblem = 700
 )
 
 // SetCondition sets a condition of a status that is about a generation of the spec.

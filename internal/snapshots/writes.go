@@ -137,10 +137,11 @@ func decisionPanicked(w written) []Problem {
 func problemOf(f mapcontroller.Failure) Problem {
 	name := f.Object.GetName()
 	noun := backup.Noun(f.Object)
-	p := Problem{Claim: backup.ClaimName(f.Object), Message: fmt.Sprintf("%s %s: %s", noun, name, report.Settled(f.Err, name, report.MaxProblem))}
+	settled := report.Settled(f.Err, name, report.MaxProblem)
+	p := Problem{Claim: backup.ClaimName(f.Object), Message: fmt.Sprintf("%s %s: %s", noun, name, settled)}
 	switch f.Verb {
 	case mapcontroller.VerbCreate:
-		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, report.Settled(f.Err, name, report.MaxProblem)
+		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, settled
 		if errors.Is(f.Err, mapcontroller.ErrNameCollision) {
 			p.Reason = v1alpha1.ReasonNameCollision
 			p.Message = collisionMessage(f.Object, f.Err)
@@ -150,7 +151,7 @@ func problemOf(f mapcontroller.Failure) Problem {
 	case mapcontroller.VerbRelease:
 		p.Reason = v1alpha1.ReasonReleaseFailed
 		if _, isSchedule := f.Object.(*v1alpha1.SnapshotSchedule); isSchedule {
-			p.Message = report.Settled(f.Err, name, report.MaxProblem)
+			p.Message = settled
 		}
 	case members.VerbLabel:
 		p.Reason = v1alpha1.ReasonLabelFailed

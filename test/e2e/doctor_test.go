@@ -57,6 +57,7 @@ var _ = Describe("doctor", func() {
 		Eventually(problems).WithContext(ctx).WithPolling(time.Second).Should(BeEmpty())
 
 		resumeSidecar := cluster.PausePart("csi-snapshotter")
+		nextSecond(ctx) // what was answered at once is not later
 		bare("uncut")
 		Eventually(func() (all []string) {
 			contents := &snapshotv1.VolumeSnapshotContentList{}
@@ -69,7 +70,7 @@ var _ = Describe("doctor", func() {
 			return all
 		}).WithContext(ctx).Should(ContainElement("uncut"))
 		resumeController := cluster.PausePart("snapshot-controller")
-		nextSecond(ctx) // what was created at once is not later
+		nextSecond(ctx) // nor is what was created
 		bare("unbound")
 		operator.Kill()
 		Eventually(problems).WithContext(ctx).WithTimeout(4 * time.Minute).WithPolling(5 * time.Second).Should(ConsistOf(

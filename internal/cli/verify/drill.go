@@ -179,7 +179,8 @@ func (d *drill) annotateResult(ctx context.Context) error {
 	}
 	annotation := map[string]any{v1alpha1.AnnotationVerifiedAt: term.Timestamp(now)}
 	if d.verdict.Result == core.Failed {
-		annotation = map[string]any{v1alpha1.AnnotationVerifyFailed: term.Timestamp(now) + " " + report.Text(d.verdict.Reason, backup.MaxDrillReason)}
+		why := report.Text(d.verdict.Reason, backup.MaxDrillReason)
+		annotation = map[string]any{v1alpha1.AnnotationVerifyFailed: term.Timestamp(now) + " " + why}
 	}
 	return steps.Send(ctx, d.of.f, change.Mark(d.snapshot, annotation))
 }

@@ -287,6 +287,10 @@ func (w *world) groupStatusErrors() (found []string) {
 			reason = v1alpha1.ReasonRetentionFailing
 		} else if s.Spec.Suspend {
 			reason = v1alpha1.ReasonSuspended
+			if ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); w.lacksMember(s) && ready != nil &&
+				ready.Reason == v1alpha1.ReasonSnapshotsFailing {
+				reason = ready.Reason
+			}
 		} else if selected == 0 {
 			reason = v1alpha1.ReasonNoMatchingClaims
 		}
@@ -297,4 +301,28 @@ func (w *world) groupStatusErrors() (found []string) {
 		}
 	}
 	return found
+}
+
+// lacksMember returns whether somebody has deleted a member of the newest group snapshot of a group. While its schedule is suspended, that
+// stays a problem.
+func (w *world) lacksMember(s *v1alpha1.SnapshotSchedule) bool {
+	newest := map[string]*groupv1.VolumeGroupSnapshot{}
+	for _, g := range w.groups() {
+		key := g.Labels[v1alpha1.LabelMapKey]
+		if metav1.IsControlledBy(g, s) && (newest[key] == nil || g.Annotations[v1alpha1.AnnotationScheduledAt] > newest[key].Annotations[v1alpha1.AnnotationScheduledAt]) {
+			newest[key] = g
+		}
+	}
+	for _, g := range newest {
+		held := map[string]bool{}
+		for _, m := range w.members(g) {
+			held[*m.Spec.Source.PersistentVolumeClaimName] = true
+		}
+		for name := range recordOf(g) {
+			if !held[name] {
+				return true
+			}
+		}
+	}
+	return false
 }
