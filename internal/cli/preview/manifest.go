@@ -23,23 +23,25 @@ import (
 )
 
 // manifestVariants returns the schedules before and after the manifests of files are applied.
-func manifestVariants(ctx context.Context, f *term.Factory, files *resource.FilenameOptions, now time.Time) ([]ahead.Variants, error) {
+func manifestVariants(ctx context.Context, f *term.Factory, files *resource.FilenameOptions) (all []ahead.Variants, now time.Time, err error) {
 	written, clusterSchedules, err := manifests.Read(ctx, f, files)
 	if err != nil {
-		return nil, err
+		return nil, now, err
 	}
-	var all []ahead.Variants
+	if now, err = f.ServerTime(ctx); err != nil { // not before: who types a manifest takes minutes
+		return nil, now, err
+	}
 	for _, manifest := range clusterSchedules {
 		children, err := childVariants(ctx, f, manifest, now)
 		if err != nil {
-			return nil, fmt.Errorf("ClusterSnapshotSchedule %s: %w", manifest.GetName(), err)
+			return nil, now, fmt.Errorf("ClusterSnapshotSchedule %s: %w", manifest.GetName(), err)
 		}
 		all = append(all, children...)
 	}
 	for _, manifest := range written {
 		present, err := storedOf(ctx, f, manifest.Schedule)
 		if err != nil {
-			return nil, err
+			return nil, now, err
 		}
 		if present.Schedule == nil {
 			all = append(all, ahead.Variants{Future: createdFrom(manifest, now)})
@@ -47,7 +49,7 @@ func manifestVariants(ctx context.Context, f *term.Factory, files *resource.File
 		}
 		all = append(all, editedBy(manifest, present))
 	}
-	return all, nil
+	return all, now, nil
 }
 
 // storedOf returns a schedule as the API server has it; without a schedule if there is none.

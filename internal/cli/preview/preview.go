@@ -105,11 +105,7 @@ func (o *previewOptions) run(ctx context.Context, f *term.Factory, name string) 
 	if term.Given(name, strings.Join(o.files.Filenames, ""), o.remove) != 1 {
 		return errors.New("specify exactly one of NAME, --filename and --delete")
 	}
-	now, err := f.ServerTime(ctx)
-	if err != nil {
-		return err
-	}
-	changes, err := o.variants(ctx, f, name, now)
+	changes, now, err := o.variants(ctx, f, name)
 	if err != nil {
 		return err
 	}
@@ -133,16 +129,19 @@ func (o *previewOptions) run(ctx context.Context, f *term.Factory, name string) 
 	return nil
 }
 
-// variants returns the schedules before and after the change.
-func (o *previewOptions) variants(ctx context.Context, f *term.Factory, name string, now time.Time) ([]ahead.Variants, error) {
+// variants returns the schedules before and after the change, and the time by the API server's clock.
+func (o *previewOptions) variants(ctx context.Context, f *term.Factory, name string) (all []ahead.Variants, now time.Time, err error) {
 	if len(o.files.Filenames) > 0 {
-		return manifestVariants(ctx, f, &o.files, now)
+		return manifestVariants(ctx, f, &o.files)
+	}
+	if now, err = f.ServerTime(ctx); err != nil {
+		return nil, now, err
 	}
 	s, err := view.ReadSchedule(ctx, f, cmp.Or(o.remove, name))
 	if o.remove != "" {
-		return []ahead.Variants{{Present: s}}, err
+		return []ahead.Variants{{Present: s}}, now, err
 	}
-	return []ahead.Variants{{Present: s, Future: s}}, err
+	return []ahead.Variants{{Present: s, Future: s}}, now, err
 }
 
 // preview reads the series of a schedule and compares their lives.
