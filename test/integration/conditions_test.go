@@ -232,13 +232,12 @@ var _ = Describe("The conditions of a schedule", func() {
 			env = f.newNamespace()
 			o := startFleetOperator(failing(http.StatusServiceUnavailable, to(http.MethodPatch, "/snapshotschedules/"+f.Name+"$")))
 			s := f.waitForChild(env)
-			env.createClaim("data")
 			Eventually(func() *v1alpha1.RetentionRecord { return get(s).Status.Retention }).Should(HaveValue(HaveField("ClusterSchedule", Not(BeEmpty()))))
 			mergePatch(s, `{"spec":{"snapshotTTL":"1s"}}`)
 			Eventually(func() []v1alpha1.Problem { return get(s).Status.Problems }).Should(ContainElement(
 				HaveField("Reason", v1alpha1.ReasonSpecDiffers)))
 			o.advanceClocks(2 * time.Minute)
-			env.createClaim("data-1") // its status is written then
+			env.createClaim("data") // the status is written then
 			Eventually(readyCondition(s)).Should(Equal("False SpecDiffers"))
 			return s
 		}),
