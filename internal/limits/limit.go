@@ -13,8 +13,8 @@ const longest = time.Hour
 // not evade the limit.
 const shortest = time.Minute
 
-// longestUpload is how long one that is cut is pending at most.
-const longestUpload = 24 * time.Hour
+// LongestUpload is how long one that is cut is pending at most.
+const LongestUpload = 24 * time.Hour
 
 // limit is what counts towards the limits of one driver, and the keys that wait.
 type limit struct {

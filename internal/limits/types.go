@@ -50,9 +50,9 @@ func (s Snapshot) pendingUntil(now time.Time, at Stage) time.Time {
 		from = at.Deleted
 	case at.Uncut:
 	case at.Fails:
-		lasts = min(max(s.ReadyDeadline, longest), longestUpload)
+		lasts = min(max(s.ReadyDeadline, longest), LongestUpload)
 	default:
-		lasts = longestUpload
+		lasts = LongestUpload
 	}
 	if from.After(now) { // by a clock that is ahead
 		from = now

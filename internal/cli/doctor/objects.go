@@ -22,6 +22,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
+	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -143,9 +144,6 @@ func (s *seen) readyDeadlines() map[client.ObjectKey]time.Duration {
 	return all
 }
 
-// longestUpload is as in internal/limits: a snapshot that is cut may upload for hours, but not for days.
-const longestUpload = 24 * time.Hour
-
 // fails returns whether a snapshot fails, as the operator sees it, or is not ready for too long. A member is of the schedule of its
 // group.
 func (s *seen) fails(o client.Object, deadlines map[client.ObjectKey]time.Duration) bool {
@@ -163,7 +161,7 @@ func (s *seen) fails(o client.Object, deadlines map[client.ObjectKey]time.Durati
 		return true
 	case retention.InProgress, retention.Retrying:
 		age := s.now.Sub(v.Created)
-		return (v.HasError || v.Imported) && age > tooLong || age > longestUpload
+		return (v.HasError || v.Imported) && age > tooLong || age > limits.LongestUpload
 	}
 	return false
 }
