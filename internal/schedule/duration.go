@@ -29,8 +29,9 @@ func ParseDuration(s string) (time.Duration, error) {
 	case err == nil && time.Duration(d) > maxDuration:
 		err = errors.New("the maximum is 100y")
 	}
-	if err != nil {
-		return 0, fmt.Errorf("duration %q: %w; write for example 90s, 6h, 10d or 1d12h (units y w d h m s, largest first)", s, err)
+	if err != nil { // the library's names the value, too
+		why := strings.TrimSuffix(strings.TrimSuffix(err.Error(), fmt.Sprintf(" in duration %q", s)), fmt.Sprintf(": %q", s))
+		return 0, fmt.Errorf("duration %q: %s; write for example 90s, 6h, 10d or 1d12h (units y w d h m s, largest first)", s, why)
 	}
 	return time.Duration(d), nil
 }

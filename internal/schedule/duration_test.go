@@ -38,7 +38,7 @@ func TestParseDurationAcceptsWhatTheAPIDocuments(t *testing.T) {
 		"seconds and ms":       {in: "1s500ms", wantErr: "milliseconds"},
 		"no unit":              {in: "15", wantErr: "not a valid"},
 		"unit only":            {in: "h", wantErr: "not a valid"},
-		"unknown unit":         {in: "3M", wantErr: "unknown unit"},
+		"unknown unit":         {in: "3M", wantErr: `duration "3M": unknown unit "M"; write`},
 		"smallest first":       {in: "12h1d", wantErr: "not a valid"},
 		"a unit twice":         {in: "1h1h", wantErr: "not a valid"},
 		"a fraction":           {in: "1.5h", wantErr: "unknown unit"},
