@@ -273,6 +273,9 @@ func guessText(guessed bool) string {
 // maxTerminating is how many bytes the names of snapshots that are being deleted may have.
 const maxTerminating = 400
 
+// LongestUpload is how long a snapshot that is cut may upload. After that, it does not count as pending any more.
+const LongestUpload = limits.LongestUpload
+
 // stageOf returns how far a snapshot has come that is not ready.
 func stageOf(o client.Object, s retention.Snapshot) limits.Stage {
 	at := limits.Stage{Created: s.Created, Uncut: s.Uncut(), Fails: s.HasError}

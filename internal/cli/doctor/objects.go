@@ -22,7 +22,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/recovery"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/cli/view"
-	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -161,7 +160,7 @@ func (s *seen) fails(o client.Object, deadlines map[client.ObjectKey]time.Durati
 		return true
 	case retention.InProgress, retention.Retrying:
 		age := s.now.Sub(v.Created)
-		return (v.HasError || v.Imported) && age > tooLong || age > limits.LongestUpload
+		return (v.HasError || v.Imported) && age > tooLong || age > snapshots.LongestUpload
 	}
 	return false
 }

@@ -23,7 +23,9 @@ import (
 )
 
 // manifestVariants returns the schedules before and after the manifests of files are applied.
-func manifestVariants(ctx context.Context, f *term.Factory, files *resource.FilenameOptions) (all []ahead.Variants, now time.Time, err error) {
+func manifestVariants(
+	ctx context.Context, f *term.Factory, files *resource.FilenameOptions,
+) (all []ahead.Variants, now time.Time, err error) {
 	written, clusterSchedules, err := manifests.Read(ctx, f, files)
 	if err != nil {
 		return nil, now, err
