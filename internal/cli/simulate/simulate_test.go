@@ -22,6 +22,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/clitest"
 	"mapcontroller.dev/snapshotschedule/internal/cli/term"
 	"mapcontroller.dev/snapshotschedule/internal/drivers"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m) }
@@ -147,6 +149,14 @@ func TestSimulateOfNothingIsNotGood(t *testing.T) {
 	s := clitest.Schedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "3d", Suspend: true})
 	if r, err := in.run(t.Context(), s, work); err != nil || r.Claims[0].Behind != int64(30*term.Day/time.Second) || r.Incomplete {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestAPVCWithoutARecoveryPointIsBehindSinceItsStart(t *testing.T) {
+	p := pvc{from: clitest.Start}
+	p.behind(clitest.Start.Add(term.Day), &snapshots.Judgment{Series: retention.Series{Claim: retention.Selected}})
+	if p.Behind != int64(term.Day/time.Second) {
+		t.Errorf("it is %d s behind", p.Behind)
 	}
 }
 
