@@ -159,7 +159,7 @@ SIMULATED_PACKAGES = ./test/faults/internal/simulation
 # several processes, each with an API server.
 INTEGRATION_PACKAGES = ./test/crd/... ./test/faults/internal/simulation/kube $(if $(wildcard internal/controller),./internal/controller/...)
 INTEGRATION_SUITES = ./internal/mapcontroller/enginetest ./test/cli ./test/integration
-INTEGRATION_PROCESSES ?= 4
+INTEGRATION_PROCESSES ?= 6
 
 # The program of the local cluster: compiled once, for all targets and for the shell.
 .PHONY: bin/cluster
@@ -172,8 +172,9 @@ assets = KUBEBUILDER_ASSETS="$${KUBEBUILDER_ASSETS:-$$(bin/cluster assets)}"; ex
 .PHONY: test
 test: test-unit test-integration ## Run what a change needs while it is made: unit tests, a few simulations, and integration tests.
 
+# In the order in which .ci/run, which runs two at a time, does not start a second cluster beside the first.
 .PHONY: test-all
-test-all: test-race test-simulations test-modules test-e2e test-deploy ## Run all other tests.
+test-all: test-e2e test-race test-simulations test-deploy test-modules ## Run all other tests.
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no API server.

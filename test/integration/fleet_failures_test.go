@@ -98,7 +98,7 @@ var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
 	})
 })
 
-var _ = Describe("The operator without ClusterSnapshotSchedules", Serial, func() {
+var _ = Describe("The operator without ClusterSnapshotSchedules", func() {
 	BeforeEach(deleteAllSchedules)
 
 	protects := func() {

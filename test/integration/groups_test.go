@@ -23,7 +23,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
-var _ = Describe("A schedule with groups", Serial, Ordered, func() {
+var _ = Describe("A schedule with groups", Ordered, func() {
 	var env *environment
 	BeforeEach(func() { env = newEnvironment() })
 	AfterAll(uninstallGroupCRDs)
@@ -104,13 +104,17 @@ var _ = Describe("A schedule with groups", Serial, Ordered, func() {
 		Expect(api.Delete(ctx, &all[0])).To(Succeed())
 		Eventually(isDeleted(child)).Should(BeTrue())
 	})
+})
+
+var _ = Describe("An operator of a schedule with groups", Ordered, func() {
+	BeforeAll(func() { suite.InstallGroupCRDs(config) })
+	AfterAll(uninstallGroupCRDs)
 
 	// The writes are the finalizer, and for each of two slots the group snapshot and the labels of its two members; then the delete of
 	// the older one.
 	//
 	// Contract: GRP-1, GRP-3, GRP-10.
-	It("ends alike whichever of its writes an operator dies at, before or after the commit", func() {
-		suite.InstallGroupCRDs(config) // if the spec before did not
+	It("ends alike whichever of its writes it dies at, before or after the commit", func() {
 		diesAtEachWrite(8, 8, takesTwoGroups)
 	})
 })

@@ -18,7 +18,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
-var _ = Describe("A schedule with a group snapshot that a new operator cannot list", Serial, Ordered, func() {
+var _ = Describe("A schedule with a group snapshot that a new operator cannot list", Ordered, func() {
 	var env *environment
 	var s *schedule
 	BeforeAll(func() { suite.InstallGroupCRDs(config) })

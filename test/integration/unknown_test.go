@@ -109,7 +109,7 @@ var _ = Describe("What is not known", func() {
 	})
 
 	// Contract: STAT-6, STAT-12.
-	DescribeTable("stays while a CRD is missing: while the operator runs, over a restart and an edit, until it is back", Serial,
+	DescribeTable("stays while a CRD is missing: while the operator runs, over a restart and an edit, until it is back",
 		func(plural string, list client.ObjectList) {
 			files := suite.Must(repo.SnapshotCRDFiles())
 			file := files[slices.IndexFunc(files, func(f string) bool { return strings.HasSuffix(f, "_"+plural+".yaml") })]

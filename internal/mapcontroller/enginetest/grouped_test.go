@@ -143,7 +143,7 @@ func (s *sets) change(c *mapcontroller.MapController) {
 	}
 }
 
-var _ = Describe("Several inputs under one key", Serial, func() {
+var _ = Describe("Several inputs under one key", func() {
 	var (
 		ctx context.Context
 		ns  string
