@@ -19,10 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli"
@@ -273,15 +271,15 @@ var _ = Describe("conventions", func() {
 		// Contract: CLI-52.
 		It("says of a write whose answer comes too late that it may have been carried out", func() {
 			for _, tc := range []struct {
-				path string
-				line []string
-				want string
+				path, want string
+				line       []string
 			}{
-				{"/snapshotschedules/nightly$", []string{"snapshot", "nightly", "--wait"}, "SnapshotSchedule nightly may have been changed: the " +
-					"answer has not come\n  If so, the snapshots are taken, but nobody waits for them, marks or holds them"},
+				{"/snapshotschedules/nightly$", "SnapshotSchedule nightly may have been changed: the " +
+					"answer has not come\n  If so, the snapshots are taken, but nobody waits for them, marks or holds them",
+					[]string{"snapshot", "nightly", "--wait"}},
 				// Last: the PVC that it creates is never bound, of which a snapshot of the schedule would warn.
-				{"/persistentvolumeclaims$", []string{"restore", name, "--storage-class", env.namespace},
-					"PersistentVolumeClaim " + name + " may have been created: the answer has not come"},
+				{"/persistentvolumeclaims$", "PersistentVolumeClaim " + name + " may have been created: the answer has not come",
+					[]string{"restore", name, "--storage-class", env.namespace}},
 			} {
 				slow := regexp.MustCompile(tc.path)
 				hangs := env.as(startProxy(func(r *http.Request, send roundTripper) (*http.Response, error) {
@@ -299,8 +297,7 @@ var _ = Describe("conventions", func() {
 			}
 			Expect(env.fails("restore", name, "--storage-class", env.namespace)).To(ContainSubstring("already exists"))
 			restored := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: name}}
-			unprotected := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-			Expect(api.Patch(ctx, restored, unprotected)).To(Succeed())
+			alter(restored, `{"metadata":{"finalizers":null}}`)
 			Expect(api.Delete(ctx, restored)).To(Succeed()) // the other specs look at all PVCs
 		})
 

@@ -107,7 +107,7 @@ var _ = Describe("a rollback whose safety snapshot is not cut", func() {
 		write(v, map[string]string{v1alpha1.AnnotationRollbackPrefix + lock["id"].(string): string(record)})
 		write(web, map[string]string{v1alpha1.AnnotationRollback: "{malformed"})
 		Expect(api.Delete(ctx, get(c))).To(Succeed())
-		Expect(api.Patch(ctx, c.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		alter(c.DeepCopy(), `{"metadata":{"finalizers":null}}`)
 		Eventually(func() error { return api.Get(ctx, client.ObjectKeyFromObject(c), &corev1.PersistentVolumeClaim{}) }).ShouldNot(Succeed())
 		Expect(coverage()).To(And(ContainSubstring(strings.NewReplacer("%s %s", env.namespace+" --pvc data").Replace(advice)), ContainSubstring("in 0 PVCs")))
 	})
