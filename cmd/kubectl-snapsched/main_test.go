@@ -96,9 +96,13 @@ func blocked(t *testing.T) (cmd *exec.Cmd, errOut *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	cmd, errOut = program(t, nil, "preview", "-f", pipe)
-	write, err := os.OpenFile(pipe, os.O_WRONLY, 0) // when the program has opened it, too
+	// Without O_NONBLOCK, this would wait for ever for a program that has ended.
+	write, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	for began := time.Now(); errors.Is(err, syscall.ENXIO) && time.Since(began) < time.Minute; time.Sleep(10 * time.Millisecond) {
+		write, err = os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	}
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("the program should read the pipe: %v", err)
 	}
 	t.Cleanup(func() { write.Close() })
 	return cmd, errOut
