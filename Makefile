@@ -172,7 +172,6 @@ assets = KUBEBUILDER_ASSETS="$${KUBEBUILDER_ASSETS:-$$(bin/cluster assets)}"; ex
 .PHONY: test
 test: test-unit test-integration ## Run what a change needs while it is made: unit tests, a few simulations, and integration tests.
 
-# In the order in which .ci/run, which runs two at a time, does not start a second cluster beside the first.
 .PHONY: test-all
 test-all: test-e2e test-race test-simulations test-deploy test-modules ## Run all other tests.
 
