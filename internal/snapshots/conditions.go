@@ -158,8 +158,8 @@ func pendingMessage(c protections) string {
 	}
 	when := "none is due"
 	switch {
-	case c.taking:
-		when = "the first are being taken"
+	case c.due:
+		when = "the first are due"
 	case !c.firstSlot.IsZero():
 		when = "the first is due at " + c.firstSlot.UTC().Format(time.RFC3339)
 	}

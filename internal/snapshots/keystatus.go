@@ -283,9 +283,9 @@ func (c *combined) addRefused(k *keyStatus) {
 // protections counts the PVCs of a schedule by their protection.
 type protections struct {
 	current, pending, old int
-	// firstSlot is the next slot of those that are pending; taking is set if one of their first snapshots is due already.
+	// firstSlot is the next slot of those that are pending; due is set if one of their first snapshots is due already.
 	firstSlot time.Time
-	taking    bool
+	due       bool
 	// unsnapshottable counts those that are Bound and skipped.
 	unsnapshottable int
 	// first is the first of these, by name.
@@ -310,7 +310,7 @@ func (c *protections) add(k *keyStatus) {
 		c.current++
 	case protectionPending:
 		c.pending++
-		c.taking = c.taking || k.Pending > 0 || k.due || k.waits()
+		c.due = c.due || k.Pending > 0 || k.due || k.waits()
 		c.firstSlot = earliest(c.firstSlot, k.NextSlot)
 	case protectionOld:
 		c.old++

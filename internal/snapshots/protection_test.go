@@ -164,7 +164,7 @@ func TestSetStatusProtected(t *testing.T) {
 		"some are pending": {[]*keyStatus{current, pending}, metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent,
 			"1 PersistentVolumeClaim with a ready snapshot of a recent slot; the first snapshots of 1 more are pending"},
 		"all are pending": {[]*keyStatus{pending, pending}, metav1.ConditionUnknown, v1alpha1.ReasonFirstSnapshotsPending,
-			"2 PersistentVolumeClaims have no ready snapshot of this schedule yet; the first are being taken"},
+			"2 PersistentVolumeClaims have no ready snapshot of this schedule yet; the first are due"},
 		"all are pending, and the first is not due": {[]*keyStatus{notDue(in(2 * time.Hour)), notDue(in(time.Hour))}, metav1.ConditionUnknown, v1alpha1.ReasonFirstSnapshotsPending,
 			"2 PersistentVolumeClaims have no ready snapshot of this schedule yet; the first is due at 2026-06-15T13:00:00Z"},
 		"all are pending, and suspended": {[]*keyStatus{notDue(time.Time{})}, metav1.ConditionUnknown, v1alpha1.ReasonFirstSnapshotsPending,
@@ -177,7 +177,7 @@ func TestSetStatusProtected(t *testing.T) {
 			metav1.ConditionTrue, v1alpha1.ReasonRecoveryPointsCurrent, "1 PersistentVolumeClaim with a ready snapshot of a recent slot"},
 		"one cannot be snapshotted, one is pending": {[]*keyStatus{{Claim: "a", SkipReason: "NotSnapshottable: why"}, pending},
 			metav1.ConditionUnknown, v1alpha1.ReasonFirstSnapshotsPending,
-			"1 PersistentVolumeClaim has no ready snapshot of this schedule yet; the first are being taken"},
+			"1 PersistentVolumeClaim has no ready snapshot of this schedule yet; the first are due"},
 		"some are old": {
 			[]*keyStatus{current, pending, key("c", protectionOld, 2*day), key("e", protectionOld, 3*day), key("d", protectionOld, 3*day)},
 			metav1.ConditionFalse, v1alpha1.ReasonRecoveryPointsOld, "3 PersistentVolumeClaims without a ready snapshot of a recent slot; " +

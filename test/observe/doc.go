@@ -21,4 +21,6 @@
 //
 // docs/alert.png is the page /alerts of Prometheus 3.13.5 with these rules and an operator on hack/cluster. A schedule had an interval of 5
 // minutes. After its first snapshots, the driver refused CreateSnapshot (storage.json). The alert fired 25 minutes later.
+// docs/argo-cd.png is the page of a schedule in Argo CD 3.5.7 with config/gitops/argo-cd, beside the same cluster. The Application has
+// two schedules in a Git repository; this one names a VolumeSnapshotClass that does not exist.
 package observe
