@@ -270,16 +270,12 @@ var _ = Describe("conventions", func() {
 
 		// Contract: CLI-52.
 		It("says of a write whose answer comes too late that it may have been carried out", func() {
-			for _, tc := range []struct {
-				path, want string
-				line       []string
-			}{
-				{"/snapshotschedules/nightly$", "SnapshotSchedule nightly may have been changed: the " +
-					"answer has not come\n  If so, the snapshots are taken, but nobody waits for them, marks or holds them",
-					[]string{"snapshot", "nightly", "--wait"}},
+			for _, tc := range []struct{ line, path, want string }{
+				{"snapshot nightly --wait", "/snapshotschedules/nightly$", "SnapshotSchedule nightly may have been changed: the answer has not come\n" +
+					"  If so, the snapshots are taken, but nobody waits for them, marks or holds them"},
 				// Last: the PVC that it creates is never bound, of which a snapshot of the schedule would warn.
-				{"/persistentvolumeclaims$", "PersistentVolumeClaim " + name + " may have been created: the answer has not come",
-					[]string{"restore", name, "--storage-class", env.namespace}},
+				{"restore " + name + " --storage-class " + env.namespace, "/persistentvolumeclaims$",
+					"PersistentVolumeClaim " + name + " may have been created: the answer has not come"},
 			} {
 				slow := regexp.MustCompile(tc.path)
 				hangs := env.as(startProxy(func(r *http.Request, send roundTripper) (*http.Response, error) {
@@ -291,7 +287,7 @@ var _ = Describe("conventions", func() {
 				}))
 				var r result
 				// The reads before the write count, too, and a busy machine takes a second for them.
-				Eventually(hangs.start(append(tc.line, "--timeout", "5s")...)).WithTimeout(20*time.Second).Should(Receive(&r), "%q", tc.line)
+				Eventually(hangs.start(strings.Fields(tc.line+" --timeout 5s")...)).WithTimeout(20*time.Second).Should(Receive(&r), "%q", tc.line)
 				Expect(r.code).To(Equal(3), r.errOut)
 				Expect(r.errOut).To(And(HavePrefix("error: timed out after 5s: "), ContainSubstring(tc.want)))
 			}

@@ -19,8 +19,7 @@
 //	gitops             the health checks for Argo CD and Flux, in their own engines
 //	flux               the sample repository, reconciled with Flux's libraries
 //
-// docs/alert.png is the page /alerts of Prometheus 3.13.5 with these rules and an operator on hack/cluster. A schedule had an interval of 5
-// minutes. After its first snapshots, the driver refused CreateSnapshot (storage.json). The alert fired 25 minutes later.
-// docs/argo-cd.png is the page of a schedule in Argo CD 3.5.7 with config/gitops/argo-cd, beside the same cluster. The Application has
-// two schedules in a Git repository; this one names a VolumeSnapshotClass that does not exist.
+// docs/alert.png is the page /alerts of Prometheus 3.13.5 with these rules, and docs/argo-cd.png a schedule in Argo CD 3.5.7 with
+// config/gitops/argo-cd, both of an operator on hack/cluster. For the alert, the driver refused CreateSnapshot (storage.json) until it
+// fired, 25 minutes later; the schedule in Argo CD names a VolumeSnapshotClass that does not exist.
 package observe
