@@ -88,7 +88,7 @@ var _ = Describe("The conditions of a schedule", func() {
 		o := env.startOperator()
 		env.createClaim("data")
 		makeReady(env.waitForSnapshot("data"))
-		Eventually(func() int32 { return status(s).Outputs.VolumeSnapshots.Ready }).Should(BeEquivalentTo(1))
+		Eventually(protected(s)).Should(Equal("True RecoveryPointsCurrent")) // the last to be known: specs stop the operator then
 		return s, o
 	}
 	// expired returns a schedule with two snapshots, of which one expires when a clock is half an hour ahead.
@@ -116,8 +116,8 @@ var _ = Describe("The conditions of a schedule", func() {
 		s := &schedule{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "backup"}}
 		env.createClaim("data")
 		makeReady(env.waitForSnapshot("data"))
-		Eventually(func() int32 { return status(s).Outputs.VolumeSnapshots.Ready }).Should(BeEquivalentTo(1))
-		before := get(s.DeepCopy()).ResourceVersion
+		Eventually(protected(s)).Should(Equal("True RecoveryPointsCurrent"))
+		before := settled(func() string { return get(s.DeepCopy()).ResourceVersion })
 		Expect(apply().GetResourceVersion()).To(Equal(before))
 	})
 
@@ -228,6 +228,7 @@ var _ = Describe("The conditions of a schedule", func() {
 			return s
 		}),
 		Entry("spec-differs", "spec-differs", func() *schedule {
+			deleteAllSchedules()
 			f := newFleet(everyHour)
 			env = f.newNamespace()
 			o := startFleetOperator(failing(http.StatusServiceUnavailable, to(http.MethodPatch, "/snapshotschedules/"+f.Name+"$")))

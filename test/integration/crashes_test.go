@@ -186,5 +186,5 @@ func (l *lives) eventually(check func(Gomega)) {
 		default:
 		}
 		check(g)
-	}, "60s").Should(Succeed(), l.what)
+	}, "60s", "200ms").Should(Succeed(), l.what) // many wait at a time
 }

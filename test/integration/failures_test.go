@@ -64,9 +64,8 @@ var _ = Describe("Failures", func() {
 			HavePrefix("Warning CreateFailed SnapshotSchedule/backup: PersistentVolumeClaim data: "), ContainSubstring("exceeded quota"))))
 
 		Eventually(func() int32 { return status(s).Outputs.VolumeSnapshots.Total }).Should(BeEquivalentTo(1))
-		settled := get(s.DeepCopy()).ResourceVersion
-		Consistently(func() string { return get(s.DeepCopy()).ResourceVersion }, "1500ms").
-			Should(Equal(settled), "further attempts should not change status")
+		version := func() string { return get(s.DeepCopy()).ResourceVersion }
+		Consistently(version, "1500ms").Should(Equal(settled(version)), "further attempts should not change status")
 
 		raise(q)
 		env.waitForSnapshots("data", 2)

@@ -77,7 +77,7 @@ var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
 			return len(o.network.find(func(r request) bool { return r.method == "PATCH" && r.answer == 422 }))
 		}
 		before := refused()
-		Consistently(refused, "2s").Should(BeNumerically("<=", before+2), "it should back off")
+		Consistently(refused, "2s").Should(BeNumerically("<=", before+4), "it should back off: an attempt has two requests")
 		f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.SnapshotTTL = "" })
 		Eventually(f.counts).Should(Equal("2 2 2 2 0"))
 		Eventually(f.ready).Should(Equal("True Scheduled"))

@@ -283,9 +283,8 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		Expect(pausedMessage(child)).To(ContainSubstring("kubectl snapsched confirm --cluster-schedule='" + f.Name + "'"))
 		Expect(o.network.count("POST", "volumesnapshots")).To(BeZero(), "a request of the tenant")
 
+		setAnnotation(child, confirm, "0") // so that the confirmation changes it, which wakes the keys
 		setAnnotation(f.clusterSchedule, confirm, fmt.Sprint(get(f.clusterSchedule).Generation))
-		setLabel(child, "wake", "up")
-		requeueAll()
 		Eventually(env.snapshots).Should(HaveLen(2), "the floor")
 		Eventually(retentionPaused(child)).Should(Equal("False RetentionRunning"))
 	})

@@ -51,7 +51,7 @@ var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSche
 		Eventually(isDeleted(child)).Should(BeTrue())
 		Eventually(f.counts).Should(Equal("0 0 0 0 0"))
 		Consistently(isDeleted(child), "500ms").Should(BeTrue())
-		Expect(deletes(o)).To(Equal(1))
+		Expect(o.childWrites()).To(HaveLen(3), "the create, the suspension and the delete")
 	})
 
 	// Contract: FLEET-4.

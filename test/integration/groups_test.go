@@ -64,8 +64,8 @@ var _ = Describe("A schedule with groups", Ordered, func() {
 		env.createClaim("data", "app", "db")
 		Eventually(func() *v1alpha1.Inputs { return status(s).Inputs }).Should(HaveValue(HaveField("PersistentVolumeClaims.Total", BeEquivalentTo(1))))
 		Consistently(func() []groupv1.VolumeGroupSnapshot { return groups(env) }, "3s").Should(BeEmpty())
-		env.createClaim("log", "app", "db")
 		second := time.Now()
+		env.createClaim("log", "app", "db")
 		Eventually(func() []groupv1.VolumeGroupSnapshot { return groups(env) }, "30s").Should(HaveLen(1))
 		Expect(time.Since(second)).To(BeNumerically(">", 8*time.Second))
 		taken := groups(env)[0]

@@ -31,7 +31,7 @@ import (
 // again; the end of the spec does so at the latest.
 func uninstall(file string, list client.ObjectList) (install func()) {
 	GinkgoHelper()
-	options := envtest.CRDInstallOptions{Paths: []string{file}, ErrorIfPathMissing: true}
+	options := envtest.CRDInstallOptions{Paths: []string{file}, ErrorIfPathMissing: true, MaxTime: time.Minute}
 	group, plural, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "_")
 	crd := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group}}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})

@@ -166,7 +166,7 @@ var _ = Describe("The map", func() {
 		newConfigMap(ctx, ns, "new")
 		// When a valid parent has outputs for the same inputs, the invalid one has been reconciled too.
 		newBucket(ctx, ns, "valid")
-		Eventually(present).Should(ContainElement("valid-new"))
+		Eventually(present).Should(ConsistOf("p-a", "valid-new"))
 		Consistently(present).Should(ConsistOf("p-a", "valid-new"))
 		patch(ctx, b, func(b *Bucket) { b.Spec.Invalid = false })
 		Eventually(present).Should(ConsistOf("p-new", "valid-new"))

@@ -43,9 +43,12 @@ func TestEngine(t *testing.T) {
 var _ = BeforeSuite(func() {
 	logf.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
 	server := &envtest.Environment{
-		Scheme:                newScheme(),
-		CRDDirectoryPaths:     []string{"testdata/installed"},
-		ErrorIfCRDPathMissing: true,
+		Scheme:                   newScheme(),
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: time.Minute},
+		CRDDirectoryPaths:        []string{"testdata/installed"},
+		ErrorIfCRDPathMissing:    true,
+		ControlPlaneStartTimeout: time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
 	}
 	var err error
 	restConfig, err = server.Start()
@@ -61,7 +64,7 @@ var _ = BeforeSuite(func() {
 // installGadgets installs the Gadget kind until the end of the spec, or until the returned function is called.
 func installGadgets() (uninstall func()) {
 	GinkgoHelper()
-	options := envtest.CRDInstallOptions{Paths: []string{"testdata/later"}, Scheme: newScheme()}
+	options := envtest.CRDInstallOptions{Paths: []string{"testdata/later"}, Scheme: newScheme(), MaxTime: time.Minute}
 	_, err := envtest.InstallCRDs(restConfig, options)
 	Expect(err).NotTo(HaveOccurred())
 	uninstall = sync.OnceFunc(func() {

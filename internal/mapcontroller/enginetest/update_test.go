@@ -42,9 +42,9 @@ var _ = Describe("An output that is updated in place", func() {
 	})
 	start := func() {
 		GinkgoHelper()
-		op.start()
 		in = newConfigMap(ctx, ns, "a", "app=x")
 		patch(ctx, in, func(c *corev1.ConfigMap) { c.Data = map[string]string{"one": "1", "two": "2"} })
+		op.start() // now: the bucket could overtake the data
 		newBucket(ctx, ns, "p", selecting("app=x"))
 		Eventually(copied).Should(Equal(map[string]string{"one": "1", "two": "2"}))
 	}

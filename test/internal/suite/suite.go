@@ -50,7 +50,8 @@ func CRDs() []string {
 // Start starts an API server until the end of the suite, and returns a configuration without rate limits.
 func Start(environment *envtest.Environment) *rest.Config {
 	GinkgoHelper()
-	environment.ErrorIfCRDPathMissing, environment.ControlPlaneStartTimeout = true, time.Minute
+	environment.ErrorIfCRDPathMissing, environment.CRDInstallOptions.MaxTime = true, time.Minute
+	environment.ControlPlaneStartTimeout, environment.ControlPlaneStopTimeout = time.Minute, time.Minute
 	config := Must(environment.Start())
 	DeferCleanup(environment.Stop)
 	config.QPS = -1
@@ -83,7 +84,7 @@ func UninstallGroupCRDs(ctx context.Context, config *rest.Config, api client.Cli
 
 func groupCRDs() envtest.CRDInstallOptions {
 	GinkgoHelper()
-	return envtest.CRDInstallOptions{Paths: Must(repo.GroupSnapshotCRDFiles()), ErrorIfPathMissing: true}
+	return envtest.CRDInstallOptions{Paths: Must(repo.GroupSnapshotCRDFiles()), ErrorIfPathMissing: true, MaxTime: time.Minute}
 }
 
 // Must returns a value unless there is an error, which fails the spec.
