@@ -162,7 +162,7 @@ var _ = Describe("drills with data", Ordered, func() {
 	},
 		Entry("and the command does not end", func() []string { return []string{inpodImage, "--", "/inpod", "sleep"} }, batchv1.JobFailed,
 			NodeTimeout(2*time.Minute)),
-		Entry("and the command ends afterwards", func() []string { return check }, batchv1.JobComplete, NodeTimeout(2*time.Minute)),
+		Entry("and the command ends afterwards", func() []string { return append([]string{inpodImage, "--drill-timeout=2m"}, check[1:]...) }, batchv1.JobComplete, NodeTimeout(2*time.Minute)),
 	)
 
 	DescribeTable("say nothing about the data", func(ctx context.Context, image string, quota corev1.ResourceList) {

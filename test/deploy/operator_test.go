@@ -86,7 +86,7 @@ func getPod(ctx context.Context, name string) *corev1.Pod {
 }
 
 // warnings returns the warning events of a namespace, except those that the specs cause: pods of a drained node
-// wait, and a pod that is being deleted fails its probes.
+// wait, a pod that is being deleted fails its probes, and one that a busy node starts is not ready at the first one.
 func warnings(ctx context.Context, namespace string) []string {
 	GinkgoHelper()
 	events := &corev1.EventList{}
@@ -98,7 +98,7 @@ func warnings(ctx context.Context, namespace string) []string {
 	var found []string
 	for _, e := range events.Items {
 		deleted := e.InvolvedObject.Kind == "Pod" && !slices.Contains(current, e.InvolvedObject.Name)
-		if e.Type == corev1.EventTypeNormal || e.Reason == "FailedScheduling" || e.Reason == "Unhealthy" && deleted {
+		if e.Type == corev1.EventTypeNormal || e.Reason == "FailedScheduling" || e.Reason == "Unhealthy" && (deleted || strings.HasPrefix(e.Message, "Readiness")) {
 			continue
 		}
 		found = append(found, fmt.Sprintf("%s %s/%s: %s", e.Reason, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message))

@@ -186,7 +186,7 @@ var _ = Describe("doctor --prove", Ordered, func() {
 	},
 		// Without groups: an upload makes their members ready up to 15 minutes later.
 		Entry("cuts late, and loses snapshots with their volume, and copies with their snapshot",
-			local.Behavior{CutLate: "6s", Upload: "8s", LoseWithVolume: true, Clones: "lose"},
+			local.Behavior{CutLate: "15s", Upload: "17s", LoseWithVolume: true, Clones: "lose"},
 			[]string{"cut on time", "restore without volume", "copy without snapshot"}, NodeTimeout(4*time.Minute)),
 		Entry("restores other bytes", local.Behavior{WrongBytes: true}, []string{"restore"}, NodeTimeout(3*time.Minute)),
 	)

@@ -257,8 +257,8 @@ var _ = Describe("kubectl snapsched restore --to-namespace", Ordered, ContinueOn
 	It("cleans up, with the original intact, when the namespace is deleted before the PVC is bound", func(ctx context.Context) {
 		o := newOriginal(ctx, plugin)
 		resume := cluster.PausePart("csi-provisioner")
-		code, _ := o.run(ctx, "", "--timeout", "5s")
-		Expect(code).To(Equal(3), "a timeout")
+		code, _ := o.run(ctx, dieAfter(http.MethodPost, "persistentvolumeclaims", ""))
+		Expect(code).To(Equal(2))
 		target := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.target}}
 		Expect(cluster.Client.Delete(ctx, target)).To(Succeed())
 		resume()
@@ -275,8 +275,8 @@ var _ = Describe("kubectl snapsched restore --to-namespace", Ordered, ContinueOn
 	It("cleans up after the original was deleted, once the PVC that can't be bound is deleted", func(ctx context.Context) {
 		o := newOriginal(ctx, plugin)
 		cluster.PausePart("csi-provisioner")
-		code, _ := o.run(ctx, "", "--timeout", "5s")
-		Expect(code).To(Equal(3), "a timeout")
+		code, _ := o.run(ctx, dieAfter(http.MethodPost, "persistentvolumeclaims", ""))
+		Expect(code).To(Equal(2))
 		o.delete(ctx)
 		code, output := o.run(ctx, "")
 		Expect(code).To(Equal(2))
@@ -341,7 +341,7 @@ var _ = Describe("kubectl snapsched restore --to-namespace", Ordered, ContinueOn
 		Expect(code).To(BeZero())
 		Expect(output).To(And(ContainSubstring("deletionPolicy: Retain"), ContainSubstring("snapshotHandle: handle"),
 			ContainSubstring("volumeSnapshotClassName: untried"), ContainSubstring("deletion-secret-name: s")))
-		code, _ = o.run(ctx, "", "--shared-handle", "--timeout", "2s") // the driver makes nothing ready
+		code, _ = o.run(ctx, "", "--shared-handle", "--timeout", "5s") // the driver makes nothing ready
 		Expect(code).To(Equal(3))
 		Expect(get(ctx, o.content()).Spec).To(And(HaveField("DeletionPolicy", snapshotv1.VolumeSnapshotContentRetain),
 			HaveField("Source.SnapshotHandle", HaveValue(Equal("handle")))))

@@ -128,8 +128,8 @@ var _ = Describe("a storage that can take little", func() {
 		cluster.limit(ctx, v1alpha1.AnnotationMinSpacing, "5s")
 		namespace, history := cluster.Recorded(ctx, "spacing", 1)
 		cluster.Behave(namespace, local.Behavior{Refusals: []local.Refusal{{
-			// A busy machine cuts a snapshot late by a second, and the next one at once.
-			Call: "CreateSnapshot", Spacing: "3s", Code: "INTERNAL", Message: "Operation rate exceeded for resource",
+			// A busy machine cuts a snapshot late by seconds, and the next one at once.
+			Call: "CreateSnapshot", Spacing: "1s", Code: "INTERNAL", Message: "Operation rate exceeded for resource",
 		}}})
 		cluster.Start(ctx)
 		cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "3s"})

@@ -52,7 +52,7 @@ func (r *reader) types(ctx context.Context, commands string) (output string) {
 	GinkgoHelper()
 	if placeholder.MatchString(commands) {
 		all := slices.DeleteFunc(cluster.Snapshots(ctx, r.namespace), func(v snapshotv1.VolumeSnapshot) bool {
-			return v.Labels[v1alpha1.LabelClaim] != r.claim || v.Labels[v1alpha1.LabelMapKey] == ""
+			return v.Labels[v1alpha1.LabelClaim] != r.claim || v.Labels[v1alpha1.LabelMapKey] == "" || !ready(&v) // nor one of this second
 		})
 		newest := slices.MaxFunc(all, func(a, b snapshotv1.VolumeSnapshot) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 		commands = placeholder.ReplaceAllString(commands, newest.Name)

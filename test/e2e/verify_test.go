@@ -37,7 +37,7 @@ var _ = Describe("a drill of a snapshot that the storage does not restore", Orde
 		cmd.Stdout, cmd.Stderr = output, output
 		Expect(cmd.Start()).To(Succeed())
 		text := func() string { return string(output.Contents()) }
-		Eventually(text).WithContext(ctx).WithTimeout(8 * time.Second).Should(MatchRegexp("waits: ProvisioningFailed: .*" + words))
+		Eventually(text).WithContext(ctx).WithTimeout(15 * time.Second).Should(MatchRegexp("waits: ProvisioningFailed: .*" + words))
 		if others {
 			merge(ctx, other, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationVerifiedAt, time.Now().UTC().Format(time.RFC3339))
 		}
