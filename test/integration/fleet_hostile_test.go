@@ -276,6 +276,7 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 			c.Spec.Template.Spec.SnapshotTTL = "1h"
 			c.Annotations = map[string]string{confirm: fmt.Sprint(c.Generation)} // not of the generation to come
 		})
+		Eventually(putBack).Should(BeTrue()) // deletes are decided by the template before that
 		Eventually(retentionPaused(child)).Should(Equal("True SpecChanged"))
 		recorded()
 		Expect(get(child).Annotations[confirm]).To(Equal(fmt.Sprint(child.Generation)))
