@@ -81,7 +81,7 @@ func TestASignalEndsAReadOfStandardInput(t *testing.T) {
 			if state := end(t, cmd); state.ExitCode() != 130 || errOut.String() != "error: interrupted\n" {
 				t.Errorf("it ended with %s, and printed %q", state, errOut)
 			}
-			if took := time.Since(began); took > 5*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
 		})

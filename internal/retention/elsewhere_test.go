@@ -81,9 +81,11 @@ func TestTheFloorHoldsOverAllKeys(t *testing.T) {
 			}
 		}
 		for i, v := range d.Verdicts {
-			// What failed was spared for what the floor lacked, whatever its verdict: now it makes place.
-			makesPlace := v == Superseded && g.Whole.Snapshots[i].State(noon, p.ReadyDeadline) == Failed
-			if was := alone.Verdicts[i]; v.Delete() && was < Floor && was != Unready && !makesPlace {
+			s, was := &g.Whole.Snapshots[i], alone.Verdicts[i]
+			// What failed, as a whole or of one PVC, was spared for what the floor of a PVC lacked: now it makes place.
+			fails := func(part Part) bool { return part.HasError || s.HasError && !s.ReadyToUse }
+			makesPlace := was == WithinTTL && d.Take.Due && g.Whole.VolumeFull && slices.ContainsFunc(g.Parts[i], fails)
+			if v.Delete() && was < Floor && was != Unready && !makesPlace {
 				t.Fatalf("%d is %v because of others, and was %v", i, v, was)
 			}
 		}

@@ -42,7 +42,7 @@ func TestARollbackThatIsLateBeginsNoOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, all := hourly()
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			began := clitest.Start.Add(10*time.Hour + 50*time.Minute)
 			clock := testclock.NewFakePassiveClock(began)

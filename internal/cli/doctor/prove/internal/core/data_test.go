@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -20,11 +21,13 @@ func TestReadWhatWasWritten(t *testing.T) {
 	if err := Fill("abcde", paths); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := Write(ctx, "abcde", paths); err != nil {
-		t.Fatal(err)
-	}
+	synctest.Test(t, func(t *testing.T) { // the time passes between the records only
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		if err := Write(ctx, "abcde", paths); err != nil {
+			t.Fatal(err)
+		}
+	})
 	a, err := Read("abcde", paths[0])
 	b, errB := Read("abcde", paths[1])
 	if err != nil || errB != nil || a != b || !a.Mark || a.Records == 0 || a.Wrong != "" || a.Sum != SumOf("abcde") {
