@@ -159,7 +159,8 @@ func (sim *Simulation) Step() (at time.Time, d snapshots.Judgment, more bool) {
 // rests returns whether time changes nothing more about a series of which no snapshots are taken. The operator still looks every hour
 // for what other groups have of its PVCs.
 func rests(d *snapshots.Judgment, now time.Time) bool {
-	return d.Series.Claim != retention.Selected && d.Retention.Next.IsZero() && !slices.ContainsFunc(d.Retention.Verdicts, retention.Verdict.Delete) &&
+	return d.Series.Claim != retention.Selected && d.Retention.Next.IsZero() &&
+		!slices.ContainsFunc(d.Retention.Verdicts, retention.Verdict.Delete) &&
 		!slices.ContainsFunc(d.Series.Snapshots, func(s retention.Snapshot) bool { return s.Created.After(now) })
 }
 
