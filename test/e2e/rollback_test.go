@@ -344,7 +344,7 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 	},
 		Entry("after its first hold", http.MethodPatch, "volumesnapshots", "", NodeTimeout(2*time.Minute)),
 		Entry("after it has restored", http.MethodPost, "persistentvolumeclaims", "", NodeTimeout(2*time.Minute)),
-		Entry("after it has scaled down", http.MethodPatch, "statefulsets", "db", NodeTimeout(2*time.Minute)),
+		Entry("after its note on the StatefulSet", http.MethodPatch, "statefulsets", "db", NodeTimeout(2*time.Minute)),
 		Entry("after it has deleted a PVC", http.MethodDelete, "persistentvolumeclaims", "data-db-0", NodeTimeout(2*time.Minute)),
 	)
 
