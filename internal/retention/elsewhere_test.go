@@ -82,7 +82,7 @@ func TestTheFloorHoldsOverAllKeys(t *testing.T) {
 		}
 		for i, v := range d.Verdicts {
 			s, was := &g.Whole.Snapshots[i], alone.Verdicts[i]
-			// What failed, as a whole or of one PVC, was spared for what the floor of a PVC lacked: now it makes place.
+			// What failed, as a whole or of one PVC, was kept for what the floor of a PVC lacked: now it makes place.
 			fails := func(part Part) bool { return part.HasError || s.HasError && !s.ReadyToUse }
 			makesPlace := was == WithinTTL && d.Take.Due && g.Whole.VolumeFull && slices.ContainsFunc(g.Parts[i], fails)
 			if v.Delete() && was < Floor && was != Unready && !makesPlace {
