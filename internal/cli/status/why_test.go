@@ -54,8 +54,8 @@ func TestWhyOfAGroupCountsWhatOtherGroupsHaveOfItsPVCs(t *testing.T) {
 				Client: fake.NewClientBuilder().WithScheme(term.Scheme).WithObjects(objects...).Build(),
 			}
 			r, err := why(t.Context(), f, "old", now)
-			if err != nil || len(r.Verdicts) == 0 || r.Verdicts[0].Verdict != tc.want {
-				t.Errorf("%+v, %v; want %s", r, err, tc.want)
+			if err != nil || len(r.Verdicts) == 0 || r.Verdicts[0].Verdict != tc.want || r.SimulatedUntil != nil {
+				t.Errorf("%+v, %v; want %s, simulated to its end", r, err, tc.want)
 			}
 		})
 	}
