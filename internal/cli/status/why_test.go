@@ -70,8 +70,12 @@ func TestWhyNamesTheDelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := s.Inv.SeriesOf(stricter, judge)[0].Snapshots[10]
-	r := &whyResult{Namespace: "shop", Name: o.GetName(), Schedule: "tiers"}
-	r.judgeUnder(stricter, s.Inv, o.GetLabels()[v1alpha1.LabelMapKey], s.Now)
+	why := func() *whyResult {
+		r := &whyResult{Namespace: "shop", Name: o.GetName(), Schedule: "tiers"}
+		r.judgeUnder(stricter, s.Inv, o.GetLabels()[v1alpha1.LabelMapKey], s.Now)
+		return r
+	}
+	r := why()
 	clitest.Golden(t, func(b *bytes.Buffer) error { return printWhy(b, &term.Output{}, r, s.Now) }, `
 shop/db-0-20260128120000
   Schedule tiers, PVC db-0
@@ -81,6 +85,12 @@ FROM                   IN     VERDICT   RULE          BECAUSE
 2026-01-31T00:20:00Z   now    kept      SpecChanged   the spec changed, and spec.retention.editDelay has not passed; otherwise NotSelected: no tier selects it
 2026-01-31T02:20:00Z   120m   deleted   NotSelected   no tier selects it
 `)
+	for _, c := range s.Inv.Claims["shop"] {
+		c.SetLabels(nil)
+	}
+	if r := why(); len(r.Verdicts) != 2 || r.Verdicts[0].Delete || !r.Verdicts[1].Delete {
+		t.Errorf("not selected: %+v, want that it is kept, and then deleted", r.Verdicts)
+	}
 }
 
 func TestPrintWhy(t *testing.T) {

@@ -149,19 +149,18 @@ func (sim *Simulation) Step() (at time.Time, d snapshots.Judgment, more bool) {
 	switch {
 	case again:
 		return at, d, true
-	case !next.After(at), len(sim.events) == 0 && rests(&d, at):
+	case !next.After(at), len(sim.events) == 0 && rests(&d):
 		return at, d, false
 	}
 	sim.Now = next
 	return at, d, true
 }
 
-// rests returns whether time changes nothing more about a series of which no snapshots are taken. The operator still looks every hour
-// for what other groups have of its PVCs.
-func rests(d *snapshots.Judgment, now time.Time) bool {
+// rests returns whether time changes nothing more about a series of which no snapshots are taken, and whose deletes are not delayed.
+// The operator still looks every hour for what other groups have of its PVCs.
+func rests(d *snapshots.Judgment) bool {
 	return d.Series.Claim != retention.Selected && d.Retention.Next.IsZero() &&
-		!slices.ContainsFunc(d.Retention.Verdicts, retention.Verdict.Delete) &&
-		!slices.ContainsFunc(d.Series.Snapshots, func(s retention.Snapshot) bool { return s.Created.After(now) })
+		!slices.ContainsFunc(d.Retention.Verdicts, retention.Verdict.Delete)
 }
 
 // apply does what a judgment says. It returns whether another pass at the same
